@@ -1,0 +1,201 @@
+/* Files of matrices: catalog and reader of the input, layout and writer of the output, and a reader
+ * of finished outputs. See FORMAT.md. The HDF5 serial library is used for structure and for data
+ * that is not contiguous; all other data moves by positioned reads and writes. Thread-safe after
+ * open. No HDF5 type appears here. */
+#ifndef IO_IO_H
+#define IO_IO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/core/plan.h"
+#include "kernels/core/status.h"
+#include "kernels/core/types.h"
+
+enum { IO_RANK_MAX = 32 };
+
+/* How one number is stored in a file. */
+typedef enum io_class { IO_FLOAT = 0, IO_INT = 1, IO_UINT = 2 } io_class_t;
+
+/* How one element is stored: one number, or two (re, im) at byte offsets of a compound.
+ * Floats are IEEE binary16/32/64, bfloat16 or long double, told apart by exponent and mantissa. */
+typedef struct io_element {
+    io_class_t cls;
+    bool big_endian;
+    bool is_complex;
+    uint8_t bytes; /* of one number                       */
+    uint8_t exponent_bits, mantissa_bits;
+    uint32_t size; /* bytes of the whole element          */
+    uint32_t re_offset, im_offset;
+} io_element_t;
+
+/* One batch of matrices in a file: dims = leading dimensions, then m, n. */
+typedef struct io_dataset {
+    char *name;         /* full path, the first hard link in name order                   */
+    char *aliases;      /* other paths to it, separated by '\n', or NULL                  */
+    gb10_dtype_t dtype; /* type it is factored in                                         */
+    int rank;
+    int64_t dims[IO_RANK_MAX];
+    int64_t m, n, count; /* count = product of the leading dimensions                      */
+    int64_t quantum;     /* matrices to read together so that no chunk is read twice       */
+    int64_t offset;      /* file offset of contiguous data, or -1: read through HDF5       */
+    bool filtered;
+    io_element_t element;
+} io_dataset_t;
+
+/* Something in the file that is not a batch, and why; or a warning (a broken link). */
+typedef struct io_note {
+    char *name, *reason;
+    bool warning;
+} io_note_t;
+
+typedef struct io_catalog {
+    char *path;
+    int64_t file_size, mtime_ns;
+    uint64_t device, inode;
+    int64_t ndatasets;
+    io_dataset_t *datasets; /* in name order */
+    int64_t nnotes;
+    io_note_t *notes;
+    size_t dataset_capacity, note_capacity;
+} io_catalog_t;
+
+/* Walks the file. patterns: shell patterns on the full path (npatterns 0: every batch); a pattern
+ * that matches nothing is an error. narrow: allow long double and wide int64 to be rounded to
+ * double. An unsupported type is an error only for a dataset that the patterns select. No batch
+ * dataset at all is GB10_ERR_FORMAT. The catalog is the caller's; release with io_catalog_free. */
+gb10_status_t io_catalog_open(io_catalog_t *catalog, const char *path, const char *const *patterns,
+                              int npatterns, bool narrow, gb10_error_t *err);
+void io_catalog_free(io_catalog_t *catalog);
+
+/* The catalog as bytes for another rank (same machine type), and back. *bytes from gb10_alloc. */
+gb10_status_t io_catalog_pack(const io_catalog_t *catalog, void **bytes, size_t *size,
+                              gb10_error_t *err);
+gb10_status_t io_catalog_unpack(io_catalog_t *catalog, const void *bytes, size_t size,
+                                gb10_error_t *err);
+
+/* The catalog as the planner wants it: ndatasets batches, from gb10_alloc. */
+gb10_status_t io_catalog_batches(const io_catalog_t *catalog, gb10_batch_t **batches,
+                                 gb10_error_t *err);
+
+/* 16 hex digits over names, dims, types and sizes (no times). text has room for 17 bytes. */
+void io_catalog_fingerprint(const io_catalog_t *catalog, char *text);
+
+/* Reads matrices of a catalogued file, converted to their dtype, row-major and dense. */
+typedef struct io_reader io_reader_t;
+gb10_status_t io_reader_open(io_reader_t **reader, const io_catalog_t *catalog, gb10_error_t *err);
+gb10_status_t io_read(io_reader_t *reader, int64_t dataset, int64_t first, int64_t count, void *dst,
+                      gb10_error_t *err);
+/* GB10_ERR_FILE when size or modification time differ from the catalog's. */
+gb10_status_t io_reader_unchanged(io_reader_t *reader, gb10_error_t *err);
+void io_reader_close(io_reader_t *reader);
+
+/* What a group of the output holds. IO_A is the batch itself (files that `gen` writes). */
+typedef enum io_kind {
+    IO_V = 0,
+    IO_T = 1,
+    IO_R = 2,
+    IO_TAU = 3,
+    IO_PACKED = 4,
+    IO_STATUS = 5,  /* uint8, one per matrix              */
+    IO_METRICS = 6, /* float64, io_spec.nmetrics a matrix */
+    IO_A = 7
+} io_kind_t;
+enum { IO_KINDS = 8 };
+
+/* "V", "T", "R", "tau", "packed", "status", "metrics", "". */
+const char *io_kind_name(io_kind_t kind);
+
+/* Bytes of kind `kind` for one m x n matrix, nb the block size asked for (T has min(nb, k) rows).
+ * nmetrics: doubles per matrix. */
+int64_t io_kind_bytes(io_kind_t kind, gb10_dtype_t dtype, int64_t m, int64_t n, int64_t nb,
+                      int nmetrics);
+
+/* One root attribute: a variable-length UTF-8 string, or an integer when text is NULL. */
+typedef struct io_attribute {
+    const char *name, *text;
+    int64_t number;
+} io_attribute_t;
+
+typedef struct io_spec {
+    uint32_t kinds; /* bit (1 << kind) for each dataset to create                 */
+    int64_t nb;
+    int nmetrics;
+    const char *metric_columns; /* the attribute `columns` of metrics, names joined by commas  */
+    const char *mode, *backend; /* go into each group's JSON attribute                         */
+    const io_attribute_t *attributes;
+    int nattributes;
+    bool overwrite;
+} io_spec_t;
+
+/* An output being written: OUT.part until io_output_finish. */
+typedef struct io_output io_output_t;
+
+/* Everything that can be refused before work starts: output is the input (device + inode, also by
+ * link), OUT or OUT.part exists (unless overwrite), folder missing or not writable, disk too small
+ * for `bytes`. catalog may be NULL (no input). Writes nothing. */
+gb10_status_t io_output_check(const char *path, const io_catalog_t *catalog, bool overwrite,
+                              int64_t bytes, gb10_error_t *err);
+
+/* Bytes of data the output will hold. */
+int64_t io_output_bytes(const io_catalog_t *catalog, const io_spec_t *spec);
+
+/* On one rank: creates OUT.part with every group and dataset, space reserved, flushed to disk. For
+ * IO_A the datasets take the catalogued names themselves (catalog made by io_catalog_add). */
+gb10_status_t io_output_create(io_output_t **output, const char *path, const io_catalog_t *catalog,
+                               const io_spec_t *spec, gb10_error_t *err);
+
+/* The layout as bytes for another rank, and the same output opened there for raw writes. */
+gb10_status_t io_output_pack(const io_output_t *output, void **bytes, size_t *size,
+                             gb10_error_t *err);
+gb10_status_t io_output_attach(io_output_t **output, const io_catalog_t *catalog, const void *bytes,
+                               size_t size, gb10_error_t *err);
+
+/* Raw positioned write and read of matrices [first, first + count) of one kind. */
+gb10_status_t io_write(io_output_t *output, io_kind_t kind, int64_t dataset, int64_t first,
+                       int64_t count, const void *src, gb10_error_t *err);
+gb10_status_t io_read_back(io_output_t *output, io_kind_t kind, int64_t dataset, int64_t first,
+                           int64_t count, void *dst, gb10_error_t *err);
+
+/* This rank's writes are on the disk when it returns. */
+gb10_status_t io_output_sync(io_output_t *output, gb10_error_t *err);
+
+/* On the rank that created it, after all ranks have synced: sets `complete`, syncs, renames
+ * OUT.part to OUT, syncs the folder. */
+gb10_status_t io_output_finish(io_output_t *output, gb10_error_t *err);
+void io_output_close(io_output_t *output); /* leaves OUT.part as it is unless finished */
+
+/* Adds a batch to a catalog that describes a file to be made (gen). */
+gb10_status_t io_catalog_add(io_catalog_t *catalog, const char *name, gb10_dtype_t dtype, int64_t m,
+                             int64_t n, int64_t count, gb10_error_t *err);
+
+/* One factored batch in an output file. */
+typedef struct io_group {
+    char *name; /* of the input dataset                                      */
+    gb10_dtype_t dtype;
+    int64_t m, n, k, nb, count;
+    uint32_t kinds; /* bits of the datasets it holds                             */
+    int64_t offset[IO_KINDS];
+    int nmetrics;
+} io_group_t;
+
+/* A finished (or unfinished: complete = false) output, for verify and info. Opening checks that
+ * every dataset has the type, shape and place that FORMAT.md says. GB10_ERR_FORMAT when the file is
+ * not one of ours. */
+typedef struct io_result {
+    char *path;
+    int64_t ngroups;
+    io_group_t *groups;
+    bool complete;
+    char *creator_version, *options, *backend, *isa, *fingerprint; /* root attributes or NULL */
+    int fd;
+} io_result_t;
+/* True when the file is HDF5 and carries the attribute Conventions = fugu-1.x. */
+bool io_is_result(const char *path);
+gb10_status_t io_result_open(io_result_t *result, const char *path, gb10_error_t *err);
+gb10_status_t io_result_read(io_result_t *result, io_kind_t kind, int64_t group, int64_t first,
+                             int64_t count, void *dst, gb10_error_t *err);
+void io_result_close(io_result_t *result);
+
+#endif

@@ -1,0 +1,39 @@
+/* The backend table (private to kernels/): what a backend is and what it can do. */
+#ifndef GB10_BACKEND_H
+#define GB10_BACKEND_H
+
+#include "kernels/gb10.h"
+
+/* Operations; the args type of each is gb10_<name>_args_t. */
+typedef enum gb10_op_id {
+    GB10_OP_GEQRF = 0,
+    GB10_OP_FORM_T = 1,
+    GB10_OP_FORM_Q = 2,
+    GB10_OP_APPLY_Q = 3
+} gb10_op_id_t;
+enum { GB10_OPS = 4 };
+
+/* One operation. Arguments are validated by gb10.c before any of these is called.
+ *   supports: NULL when it can serve args, else the reason.
+ *   need:     bytes of workspace for one caller.
+ *   submit:   runs, or starts, the operation; workspace has `need` bytes, aligned to 64.
+ *   wait:     NULL when submit completes the operation. */
+typedef struct gb10_op {
+    const char *(*supports)(const void *args);
+    size_t (*need)(const void *args);
+    gb10_status_t (*submit)(void *state, const void *args, void *workspace, gb10_error_t *err);
+    gb10_status_t (*wait)(void *state, gb10_error_t *err);
+} gb10_op_t;
+
+typedef struct gb10_backend {
+    const char *name;
+    int priority;               /* "auto" takes the highest that probes NULL           */
+    const char *(*probe)(void); /* NULL when usable here, else the reason              */
+    const char *(*isa)(void);   /* instruction set or architecture in use              */
+    gb10_op_t ops[GB10_OPS];    /* submit NULL: falls to cpu-ref for host memory       */
+} gb10_backend_t;
+
+extern const gb10_backend_t gb10_backend_cpu_ref;
+extern const gb10_backend_t gb10_backend_cpu;
+
+#endif

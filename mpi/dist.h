@@ -1,0 +1,119 @@
+/* Who works on what. The planner and the static schedule are pure functions of their arguments; the
+ * rest sends messages. A process that was started without a launcher needs no MPI:
+ * dist_start(false) gives a team of one. Only the thread that called dist_start may call the
+ * functions marked [MPI]. */
+#ifndef MPI_DIST_H
+#define MPI_DIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/core/plan.h"
+#include "kernels/core/status.h"
+
+/* ---- planner (pure) ---- */
+
+/* One stream of units per bucket and type. Memory grows with the number of batches, not with
+ * matrices or units. */
+typedef struct dist_plan dist_plan_t;
+
+/* bytes_out(batch) = bytes written per matrix, computed by the caller into out_bytes[nbatches].
+ * Batches and out_bytes are kept by reference and must outlive the plan. */
+gb10_status_t dist_plan_create(dist_plan_t **plan, const gb10_batch_t *batches,
+                               const int64_t *out_bytes, int64_t nbatches, int64_t unit_bytes,
+                               gb10_error_t *err);
+void dist_plan_free(dist_plan_t *plan);
+int64_t dist_plan_units(const dist_plan_t *plan);
+int64_t dist_plan_matrices(const dist_plan_t *plan);
+/* Units, matrices of one bucket. */
+int64_t dist_plan_bucket_units(const dist_plan_t *plan, gb10_bucket_t bucket);
+int64_t dist_plan_bucket_matrices(const dist_plan_t *plan, gb10_bucket_t bucket);
+/* Largest bytes_in, bytes_out and matrices of any unit. */
+void dist_plan_limits(const dist_plan_t *plan, int64_t *bytes_in, int64_t *bytes_out,
+                      int64_t *matrices, int64_t *runs);
+/* Fills unit i, 0 <= i < units, in canonical order (bucket, type, catalog). unit->runs grows. */
+gb10_status_t dist_unit(const dist_plan_t *plan, int64_t i, gb10_unit_t *unit, gb10_error_t *err);
+/* The i-th unit to hand out, largest cost first: a permutation of 0 .. units-1. */
+int64_t dist_plan_order(const dist_plan_t *plan, int64_t i);
+/* Static schedule: owner[i] = rank of unit dist_plan_order(i), longest processing time first. */
+gb10_status_t dist_plan_static(const dist_plan_t *plan, int nranks, int32_t *owner,
+                               gb10_error_t *err);
+
+/* ---- team ---- */
+
+typedef struct dist_team {
+    int rank, size;
+    int nodes; /* distinct host names     */
+    bool mpi;  /* MPI is initialised      */
+} dist_team_t;
+
+/* True when a launcher started this process (OMPI_COMM_WORLD_RANK, PMIX_RANK or SLURM_PROCID). */
+bool dist_launched(void);
+/* This process's rank as the launcher says, 0 when not launched. Needs no MPI. */
+int dist_launch_rank(void);
+
+gb10_status_t dist_start(dist_team_t *team, bool use_mpi, gb10_error_t *err); /* [MPI] */
+void dist_stop(dist_team_t *team);                                            /* [MPI] */
+
+/* Bytes from rank 0 to all; on other ranks *bytes is allocated with gb10_alloc. [MPI] */
+gb10_status_t dist_broadcast(const dist_team_t *team, void **bytes, size_t *size,
+                             gb10_error_t *err);
+/* All ranks return the worst status; err on rank 0 becomes the record of the lowest rank that
+ * failed. *origin = that rank or -1. Waits without spinning. [MPI] */
+gb10_status_t dist_agree(const dist_team_t *team, gb10_status_t mine, gb10_error_t *err,
+                         int *origin);
+/* Element-wise sum, maximum or minimum on all ranks, in place. [MPI] */
+gb10_status_t dist_sum(const dist_team_t *team, int64_t *values, int n, gb10_error_t *err);
+gb10_status_t dist_max(const dist_team_t *team, double *values, int n, gb10_error_t *err);
+gb10_status_t dist_min(const dist_team_t *team, int64_t *values, int n, gb10_error_t *err);
+/* Every rank's `size` bytes, in rank order, on rank 0 (all: size*team->size bytes). [MPI] */
+gb10_status_t dist_gather(const dist_team_t *team, const void *mine, size_t size, void *all,
+                          gb10_error_t *err);
+
+/* ---- dispatch ---- */
+
+/* What a rank has done so far; rank 0 sees the sum. */
+typedef struct dist_progress {
+    int64_t units, matrices, bad, bytes;
+} dist_progress_t;
+
+/* The rank's work, driven by dist_run from the MPI thread. All calls come from that thread.
+ *   offer(ctx, unit):   take unit `unit` (a canonical index); called only after room() > 0
+ *   room(ctx):          how many more units the rank can queue now; never blocks
+ *   idle(ctx):          true when every unit taken is done
+ *   failed(ctx):        true when the rank cannot go on
+ *   progress(ctx, p):   this rank's figures
+ *   tick(ctx, sum):     rank 0 only, now and then, with the sum over ranks as last reported */
+typedef struct dist_worker {
+    void *ctx;
+    gb10_status_t (*offer)(void *ctx, int64_t unit);
+    int (*room)(void *ctx);
+    bool (*idle)(void *ctx);
+    bool (*failed)(void *ctx);
+    void (*progress)(void *ctx, dist_progress_t *p);
+    void (*tick)(void *ctx, const dist_progress_t *sum);
+} dist_worker_t;
+
+typedef enum dist_schedule { DIST_DYNAMIC = 0, DIST_STATIC = 1 } dist_schedule_t;
+
+/* Hands every unit to exactly one rank and returns when this rank's are done, or when a rank
+ * failed (then no new unit starts anywhere). Dynamic: point-to-point request and reply with rank
+ * 0. Static: dist_plan_static, no messages. [MPI] */
+gb10_status_t dist_run(const dist_team_t *team, const dist_plan_t *plan, dist_schedule_t schedule,
+                       const dist_worker_t *worker, gb10_error_t *err);
+
+/* ---- one matrix over all ranks ---- */
+
+/* NULL when ScaLAPACK was built in, else the reason. */
+const char *dist_scalapack_reason(void);
+
+/* Factors one m x n matrix by p?geqrf over all ranks, block-cyclic with square blocks of nb.
+ *   A:   row-major m x n on rank 0 (ignored elsewhere)
+ *   out: on rank 0 receives LAPACK's V\R packed, row-major m x n; tau: k elements
+ * [MPI] collective. */
+gb10_status_t dist_scalapack_geqrf(const dist_team_t *team, gb10_dtype_t dtype, int64_t m,
+                                   int64_t n, int64_t nb, const void *A, void *out, void *tau,
+                                   gb10_error_t *err);
+
+#endif
