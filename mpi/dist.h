@@ -55,6 +55,8 @@ int dist_launch_rank(void);
 
 gb10_status_t dist_start(dist_team_t *team, bool use_mpi, gb10_error_t *err); /* [MPI] */
 void dist_stop(dist_team_t *team);                                            /* [MPI] */
+/* Ends every rank with exit code `code`: for a failure inside a collective call. [MPI] */
+_Noreturn void dist_abort(const dist_team_t *team, int code);
 
 /* Bytes from rank 0 to all; on other ranks *bytes is allocated with gb10_alloc. [MPI] */
 gb10_status_t dist_broadcast(const dist_team_t *team, void **bytes, size_t *size,
@@ -76,18 +78,21 @@ gb10_status_t dist_gather(const dist_team_t *team, const void *mine, size_t size
 /* What a rank has done so far; rank 0 sees the sum. */
 typedef struct dist_progress {
     int64_t units, matrices, bad, bytes;
+    int64_t units_total; /* set by dist_run: units that `units` counts towards */
 } dist_progress_t;
 
 /* The rank's work, driven by dist_run from the MPI thread. All calls come from that thread.
- *   offer(ctx, unit):   take unit `unit` (a canonical index); called only after room() > 0
+ *   offer(ctx, unit):   take unit `unit` (a canonical index); called only after room() > 0;
+ *                       what goes wrong shows in failed()
  *   room(ctx):          how many more units the rank can queue now; never blocks
  *   idle(ctx):          true when every unit taken is done
  *   failed(ctx):        true when the rank cannot go on
  *   progress(ctx, p):   this rank's figures
- *   tick(ctx, sum):     rank 0 only, now and then, with the sum over ranks as last reported */
+ *   tick(ctx, sum):     rank 0 only, now and then: the sum over ranks as last reported
+ *                       (static schedule: rank 0's own share) */
 typedef struct dist_worker {
     void *ctx;
-    gb10_status_t (*offer)(void *ctx, int64_t unit);
+    void (*offer)(void *ctx, int64_t unit);
     int (*room)(void *ctx);
     bool (*idle)(void *ctx);
     bool (*failed)(void *ctx);

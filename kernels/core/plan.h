@@ -28,7 +28,7 @@ typedef struct gb10_batch {
     gb10_dtype_t dtype;
     int64_t m, n, count;
     int64_t quantum;      /* matrices that are read together (a row of chunks); 1 when contiguous */
-    int64_t source_bytes; /* bytes of one matrix in the input file                                */
+    int64_t source_bytes; /* bytes of one matrix as read into memory, in its dtype              */
 } gb10_batch_t;
 
 /* `count` consecutive matrices of batch `dataset`, from `first`. */

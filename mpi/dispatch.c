@@ -1,0 +1,217 @@
+/* Hands units to ranks. Dynamic: a rank asks rank 0 for as many units as it has room for; rank 0's
+ * main thread answers between its own offers. The conversation of a rank ends with LEAVING, sent
+ * when its last unit is done, so that rank 0's figures are complete when dist_run returns. */
+#include <mpi.h>
+#include <string.h>
+
+#include "kernels/core/alloc.h"
+#include "mpi/dist.h"
+#include "mpi/wait.h"
+
+enum { TAG_REQUEST = 11, TAG_REPLY = 12, REPLY_MAX = 32 };
+enum { ASKING = 1, LEAVING = 2, FAILED = 3 };
+
+typedef struct request {
+    int64_t kind, room;
+    dist_progress_t progress;
+} request_t;
+
+typedef struct reply {
+    int64_t count; /* 0: nothing is left */
+    int64_t unit[REPLY_MAX];
+} reply_t;
+
+/* Rank 0's side. */
+typedef struct master {
+    const dist_team_t *team;
+    const dist_plan_t *plan;
+    const dist_worker_t *worker;
+    int64_t next, units;
+    int left; /* ranks that have left */
+    bool stop;
+    dist_progress_t *of_rank; /* last report of each rank */
+    dist_progress_t sum;
+} master_t;
+
+static void account(master_t *m, int rank, const dist_progress_t *p)
+{
+    dist_progress_t *old = &m->of_rank[rank];
+    m->sum.units += p->units - old->units;
+    m->sum.matrices += p->matrices - old->matrices;
+    m->sum.bad += p->bad - old->bad;
+    m->sum.bytes += p->bytes - old->bytes;
+    *old = *p;
+}
+
+/* Several units a message when there are plenty, one at a time towards the end. */
+static int64_t share(const master_t *m, int64_t room)
+{
+    int64_t fair = (m->units - m->next) / (4 * (int64_t)m->team->size) + 1;
+    int64_t count = room < fair ? room : fair;
+    count = count < REPLY_MAX ? count : REPLY_MAX;
+    return count < m->units - m->next ? count : m->units - m->next;
+}
+
+static gb10_status_t answer(master_t *m, bool *answered, gb10_error_t *err)
+{
+    int waiting = 0;
+    MPI_Status from;
+    request_t request;
+    reply_t reply = {0};
+    gb10_status_t status = GB10_OK;
+    *answered = false;
+    GB10_TRY(wait_check(MPI_Iprobe(MPI_ANY_SOURCE, TAG_REQUEST, MPI_COMM_WORLD, &waiting, &from),
+                        "MPI_Iprobe", err));
+    if (!waiting)
+        return GB10_OK;
+    GB10_TRY(wait_check(MPI_Recv(&request, sizeof request, MPI_BYTE, from.MPI_SOURCE, TAG_REQUEST,
+                                 MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+                        "MPI_Recv", err));
+    *answered = true;
+    account(m, from.MPI_SOURCE, &request.progress);
+    m->stop |= request.kind == FAILED;
+    if (request.kind != ASKING) {
+        m->left++;
+        return GB10_OK;
+    }
+    reply.count = m->stop ? 0 : share(m, request.room);
+    for (int64_t i = 0; i < reply.count; i++)
+        reply.unit[i] = dist_plan_order(m->plan, m->next + i);
+    m->next += reply.count;
+    GB10_TRY(wait_check(
+        MPI_Send(&reply, sizeof reply, MPI_BYTE, from.MPI_SOURCE, TAG_REPLY, MPI_COMM_WORLD),
+        "MPI_Send", err));
+cleanup:
+    return status;
+}
+
+static gb10_status_t run_master(const dist_team_t *team, const dist_plan_t *plan,
+                                const dist_worker_t *worker, gb10_error_t *err)
+{
+    master_t m = {.team = team, .plan = plan, .worker = worker, .units = dist_plan_units(plan)};
+    gb10_status_t status = GB10_OK;
+    int naps = 0;
+    GB10_TRY(gb10_alloc(&m.of_rank, (size_t)team->size, sizeof *m.of_rank, "progress", err));
+    for (;;) {
+        bool busy = false;
+        m.stop |= worker->failed(worker->ctx);
+        if (!m.stop && m.next < m.units && worker->room(worker->ctx) > 0) {
+            worker->offer(worker->ctx, dist_plan_order(plan, m.next++));
+            busy = true;
+        }
+        if (team->size > 1) {
+            bool answered = false;
+            GB10_TRY(answer(&m, &answered, err));
+            busy |= answered;
+        }
+        bool drained = m.stop || m.next >= m.units;
+        dist_progress_t own;
+        worker->progress(worker->ctx, &own);
+        account(&m, 0, &own);
+        m.sum.units_total = m.units;
+        worker->tick(worker->ctx, &m.sum);
+        if (drained && m.left == team->size - 1 &&
+            (worker->idle(worker->ctx) || worker->failed(worker->ctx)))
+            break;
+        if (busy)
+            naps = 0;
+        else
+            wait_nap(&naps);
+    }
+cleanup:
+    gb10_free(m.of_rank);
+    return status;
+}
+
+static gb10_status_t send_request(const dist_worker_t *worker, int64_t kind, int64_t room,
+                                  gb10_error_t *err)
+{
+    request_t request = {.kind = kind, .room = room};
+    worker->progress(worker->ctx, &request.progress);
+    return wait_check(MPI_Send(&request, sizeof request, MPI_BYTE, 0, TAG_REQUEST, MPI_COMM_WORLD),
+                      "MPI_Send", err);
+}
+
+static gb10_status_t fetch(const dist_worker_t *worker, int room, bool *more, gb10_error_t *err)
+{
+    reply_t reply;
+    MPI_Request request;
+    gb10_status_t status = GB10_OK;
+    GB10_TRY(send_request(worker, ASKING, room, err));
+    GB10_TRY(wait_check(
+        MPI_Irecv(&reply, sizeof reply, MPI_BYTE, 0, TAG_REPLY, MPI_COMM_WORLD, &request),
+        "MPI_Irecv", err));
+    GB10_TRY(wait_request(&request, "MPI_Irecv", err));
+    for (int64_t i = 0; i < reply.count; i++)
+        worker->offer(worker->ctx, reply.unit[i]);
+    *more = reply.count > 0;
+cleanup:
+    return status;
+}
+
+/* Waits until the rank's queued units are done. */
+static void finish_queue(const dist_worker_t *worker)
+{
+    int naps = 0;
+    while (!worker->idle(worker->ctx) && !worker->failed(worker->ctx))
+        wait_nap(&naps);
+}
+
+static gb10_status_t run_member(const dist_worker_t *worker, gb10_error_t *err)
+{
+    gb10_status_t status = GB10_OK;
+    bool more = true;
+    int naps = 0;
+    while (more && !worker->failed(worker->ctx)) {
+        int room = worker->room(worker->ctx);
+        if (room > 0) {
+            naps = 0;
+            GB10_TRY(fetch(worker, room, &more, err));
+        } else {
+            wait_nap(&naps);
+        }
+    }
+    finish_queue(worker);
+    GB10_TRY(send_request(worker, worker->failed(worker->ctx) ? FAILED : LEAVING, 0, err));
+cleanup:
+    return status;
+}
+
+static gb10_status_t run_static(const dist_team_t *team, const dist_plan_t *plan,
+                                const dist_worker_t *worker, gb10_error_t *err)
+{
+    int32_t *owner = NULL;
+    int64_t units = dist_plan_units(plan), mine = 0;
+    gb10_status_t status = GB10_OK;
+    GB10_TRY(gb10_alloc(&owner, (size_t)units, sizeof *owner, "static schedule", err));
+    GB10_TRY(dist_plan_static(plan, team->size, owner, err));
+    for (int64_t i = 0; i < units; i++)
+        mine += owner[i] == team->rank;
+    for (int64_t i = 0; i < units && !worker->failed(worker->ctx);) {
+        int naps = 0;
+        for (; i < units && owner[i] != team->rank; i++)
+            ;
+        while (i < units && worker->room(worker->ctx) <= 0 && !worker->failed(worker->ctx))
+            wait_nap(&naps);
+        if (i < units && !worker->failed(worker->ctx))
+            worker->offer(worker->ctx, dist_plan_order(plan, i++));
+        if (team->rank == 0) {
+            dist_progress_t own;
+            worker->progress(worker->ctx, &own);
+            own.units_total = mine;
+            worker->tick(worker->ctx, &own);
+        }
+    }
+    finish_queue(worker);
+cleanup:
+    gb10_free(owner);
+    return status;
+}
+
+gb10_status_t dist_run(const dist_team_t *team, const dist_plan_t *plan, dist_schedule_t schedule,
+                       const dist_worker_t *worker, gb10_error_t *err)
+{
+    if (schedule == DIST_STATIC)
+        return run_static(team, plan, worker, err);
+    return team->rank == 0 ? run_master(team, plan, worker, err) : run_member(worker, err);
+}

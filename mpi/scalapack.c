@@ -1,0 +1,248 @@
+/* One matrix over all ranks by ScaLAPACK p?geqrf. The Debian package ships no headers, so the
+ * prototypes stand here (ScaLAPACK Users' Guide, SIAM 1997). */
+#include "mpi/dist.h"
+
+#include <limits.h>
+#include <mpi.h>
+#include <string.h>
+
+#include "kernels/core/alloc.h"
+#include "mpi/wait.h"
+
+#if WITH_SCALAPACK
+
+extern void Cblacs_get(int context, int what, int *value);
+extern void Cblacs_gridinit(int *context, const char *order, int nprow, int npcol);
+extern void Cblacs_gridinfo(int context, int *nprow, int *npcol, int *myrow, int *mycol);
+extern void Cblacs_gridexit(int context);
+extern int numroc_(const int *n, const int *nb, const int *iproc, const int *isrcproc,
+                   const int *nprocs);
+extern void descinit_(int *desc, const int *m, const int *n, const int *mb, const int *nb,
+                      const int *irsrc, const int *icsrc, const int *ictxt, const int *lld,
+                      int *info);
+
+typedef void geqrf_fn(const int *m, const int *n, void *a, const int *ia, const int *ja,
+                      const int *desc, void *tau, void *work, const int *lwork, int *info);
+extern geqrf_fn psgeqrf_, pdgeqrf_, pcgeqrf_, pzgeqrf_;
+
+/* How a matrix lies over the process grid: square blocks of nb, column-major local pieces. */
+typedef struct grid {
+    int context, nprow, npcol, myrow, mycol;
+    int m, n, nb;
+    size_t element;
+} grid_t;
+
+/* Rows (or columns) of a dimension of `length` that process `at` of `of` owns. */
+static int owned(const grid_t *g, int length, int at, int of)
+{
+    const int zero = 0;
+    return numroc_(&length, &g->nb, &at, &zero, &of);
+}
+
+/* Global index of local index l on process `at` of `of`. */
+static int64_t global_index(const grid_t *g, int l, int at, int of)
+{
+    return ((int64_t)(l / g->nb) * of + at) * g->nb + l % g->nb;
+}
+
+static gb10_status_t grid_open(grid_t *g, const dist_team_t *team, gb10_error_t *err)
+{
+    int nprow = 1;
+    for (int r = 1; r * r <= team->size; r++)
+        if (team->size % r == 0)
+            nprow = r;
+    Cblacs_get(-1, 0, &g->context);
+    Cblacs_gridinit(&g->context, "Row", nprow, team->size / nprow);
+    Cblacs_gridinfo(g->context, &g->nprow, &g->npcol, &g->myrow, &g->mycol);
+    if (g->myrow < 0 || g->mycol < 0)
+        return GB10_FAIL(err, GB10_ERR_MPI, "BLACS gave rank %d no place in a %d x %d grid",
+                         team->rank, nprow, team->size / nprow);
+    return GB10_OK;
+}
+
+static size_t local_bytes(const grid_t *g, int row, int col)
+{
+    return (size_t)owned(g, g->m, row, g->nprow) * (size_t)owned(g, g->n, col, g->npcol) *
+           g->element;
+}
+
+/* Copies between the row-major whole and the local piece of process (row, col). */
+static void copy_piece(const grid_t *g, int row, int col, char *whole, char *piece, bool to_piece)
+{
+    int rows = owned(g, g->m, row, g->nprow), cols = owned(g, g->n, col, g->npcol);
+    for (int j = 0; j < cols; j++) {
+        int64_t gj = global_index(g, j, col, g->npcol);
+        for (int i = 0; i < rows; i++) {
+            int64_t gi = global_index(g, i, row, g->nprow);
+            char *in_whole = whole + (size_t)(gi * g->n + gj) * g->element;
+            char *in_piece = piece + ((size_t)j * (size_t)rows + (size_t)i) * g->element;
+            memcpy(to_piece ? in_piece : in_whole, to_piece ? in_whole : in_piece, g->element);
+        }
+    }
+}
+
+static gb10_status_t send_bytes(const void *bytes, size_t size, int rank, gb10_error_t *err)
+{
+    for (size_t at = 0; at < size; at += 1u << 30) {
+        size_t piece = size - at < 1u << 30 ? size - at : 1u << 30;
+        gb10_status_t status = wait_check(
+            MPI_Send((const char *)bytes + at, (int)piece, MPI_BYTE, rank, 21, MPI_COMM_WORLD),
+            "MPI_Send", err);
+        if (status != GB10_OK)
+            return status;
+    }
+    return GB10_OK;
+}
+
+static gb10_status_t receive_bytes(void *bytes, size_t size, int rank, gb10_error_t *err)
+{
+    for (size_t at = 0; at < size; at += 1u << 30) {
+        size_t piece = size - at < 1u << 30 ? size - at : 1u << 30;
+        MPI_Request request;
+        gb10_status_t status = wait_check(
+            MPI_Irecv((char *)bytes + at, (int)piece, MPI_BYTE, rank, 21, MPI_COMM_WORLD, &request),
+            "MPI_Irecv", err);
+        if (status == GB10_OK)
+            status = wait_request(&request, "MPI_Irecv", err);
+        if (status != GB10_OK)
+            return status;
+    }
+    return GB10_OK;
+}
+
+/* Rank 0 hands every rank its piece of A. */
+static gb10_status_t scatter(const grid_t *g, const dist_team_t *team, const void *A, void *local,
+                             gb10_error_t *err)
+{
+    gb10_status_t status = GB10_OK;
+    void *piece = NULL;
+    if (team->rank != 0)
+        return receive_bytes(local, local_bytes(g, g->myrow, g->mycol), 0, err);
+    GB10_TRY(gb10_alloc(&piece, local_bytes(g, 0, 0), 1, "ScaLAPACK piece", err));
+    copy_piece(g, 0, 0, (char *)(uintptr_t)A, local, true);
+    for (int rank = 1; rank < team->size; rank++) {
+        int row = rank / g->npcol, col = rank % g->npcol;
+        copy_piece(g, row, col, (char *)(uintptr_t)A, piece, true);
+        GB10_TRY(send_bytes(piece, local_bytes(g, row, col), rank, err));
+    }
+cleanup:
+    gb10_free(piece);
+    return status;
+}
+
+/* Places the local tau of process column `col` into the whole vector. */
+static void place_tau(const grid_t *g, int col, const char *local, char *tau)
+{
+    int k = g->m < g->n ? g->m : g->n, cols = owned(g, k, col, g->npcol);
+    for (int j = 0; j < cols; j++)
+        memcpy(tau + (size_t)global_index(g, j, col, g->npcol) * g->element,
+               local + (size_t)j * g->element, g->element);
+}
+
+static gb10_status_t gather(const grid_t *g, const dist_team_t *team, void *local, void *local_tau,
+                            void *out, void *tau, gb10_error_t *err)
+{
+    gb10_status_t status = GB10_OK;
+    void *piece = NULL, *piece_tau = NULL;
+    size_t tau_bytes = ((size_t)owned(g, g->n, 0, g->npcol) + 1) * g->element;
+    if (team->rank != 0) {
+        GB10_TRY(send_bytes(local, local_bytes(g, g->myrow, g->mycol), 0, err));
+        return send_bytes(local_tau, tau_bytes, 0, err);
+    }
+    GB10_TRY(gb10_alloc(&piece, local_bytes(g, 0, 0), 1, "ScaLAPACK piece", err));
+    GB10_TRY(gb10_alloc(&piece_tau, tau_bytes, 1, "ScaLAPACK tau", err));
+    copy_piece(g, 0, 0, out, local, false);
+    place_tau(g, 0, local_tau, tau);
+    for (int rank = 1; rank < team->size; rank++) {
+        int row = rank / g->npcol, col = rank % g->npcol;
+        GB10_TRY(receive_bytes(piece, local_bytes(g, row, col), rank, err));
+        GB10_TRY(receive_bytes(piece_tau, tau_bytes, rank, err));
+        copy_piece(g, row, col, out, piece, false);
+        if (row == 0)
+            place_tau(g, col, piece_tau, tau);
+    }
+cleanup:
+    gb10_free(piece);
+    gb10_free(piece_tau);
+    return status;
+}
+
+static gb10_status_t factor(const grid_t *g, gb10_dtype_t dtype, void *local, void *local_tau,
+                            gb10_error_t *err)
+{
+    static geqrf_fn *const geqrf[GB10_DTYPES] = {psgeqrf_, pdgeqrf_, pcgeqrf_, pzgeqrf_};
+    const int one = 1, zero = 0, query = -1;
+    int desc[9], info = 0, lwork, lld = owned(g, g->m, g->myrow, g->nprow);
+    void *work = NULL;
+    double first[2] = {0, 0};
+    gb10_status_t status = GB10_OK;
+    lld = lld > 1 ? lld : 1;
+    descinit_(desc, &g->m, &g->n, &g->nb, &g->nb, &zero, &zero, &g->context, &lld, &info);
+    if (info == 0)
+        geqrf[dtype](&g->m, &g->n, local, &one, &one, desc, local_tau, first, &query, &info);
+    if (info == 0) {
+        bool single = dtype == GB10_S || dtype == GB10_C;
+        float f;
+        memcpy(&f, first, sizeof f);
+        lwork = (int)(single ? (double)f : first[0]) + 1;
+        GB10_TRY(gb10_alloc(&work, (size_t)lwork, g->element, "ScaLAPACK work", err));
+        geqrf[dtype](&g->m, &g->n, local, &one, &one, desc, local_tau, work, &lwork, &info);
+    }
+    if (info != 0)
+        status = GB10_FAIL(err, GB10_ERR_INTERNAL, "ScaLAPACK p%cgeqrf of %d x %d failed, info %d",
+                           gb10_dtype_letter(dtype), g->m, g->n, info);
+cleanup:
+    gb10_free(work);
+    return status;
+}
+
+const char *dist_scalapack_reason(void)
+{
+    return NULL;
+}
+
+gb10_status_t dist_scalapack_geqrf(const dist_team_t *team, gb10_dtype_t dtype, int64_t m,
+                                   int64_t n, int64_t nb, const void *A, void *out, void *tau,
+                                   gb10_error_t *err)
+{
+    grid_t g = {.element = gb10_dtype_size(dtype)};
+    void *local = NULL, *local_tau = NULL;
+    gb10_status_t status = GB10_OK;
+    if (m < 1 || n < 1 || m > INT_MAX || n > INT_MAX || nb < 1 || nb > INT_MAX)
+        return GB10_FAIL(err, GB10_ERR_UNSUPPORTED,
+                         "ScaLAPACK cannot factor %lld x %lld with blocks of %lld", (long long)m,
+                         (long long)n, (long long)nb);
+    g.m = (int)m;
+    g.n = (int)n;
+    g.nb = (int)nb;
+    GB10_TRY(grid_open(&g, team, err));
+    GB10_TRY(gb10_alloc(&local, local_bytes(&g, g.myrow, g.mycol), 1, "ScaLAPACK piece", err));
+    GB10_TRY(gb10_alloc(&local_tau, (size_t)owned(&g, g.n, 0, g.npcol) + 1, g.element,
+                        "ScaLAPACK tau", err));
+    GB10_TRY(scatter(&g, team, A, local, err));
+    GB10_TRY(factor(&g, dtype, local, local_tau, err));
+    GB10_TRY(gather(&g, team, local, local_tau, out, tau, err));
+cleanup:
+    if (g.nprow > 0 && g.myrow >= 0)
+        Cblacs_gridexit(g.context);
+    gb10_free(local);
+    gb10_free(local_tau);
+    return status;
+}
+
+#else
+
+const char *dist_scalapack_reason(void)
+{
+    return "not compiled in";
+}
+
+gb10_status_t dist_scalapack_geqrf(const dist_team_t *team, gb10_dtype_t dtype, int64_t m,
+                                   int64_t n, int64_t nb, const void *A, void *out, void *tau,
+                                   gb10_error_t *err)
+{
+    (void)team, (void)dtype, (void)m, (void)n, (void)nb, (void)A, (void)out, (void)tau;
+    return GB10_FAIL(err, GB10_ERR_UNSUPPORTED, "ScaLAPACK was not compiled in");
+}
+
+#endif
