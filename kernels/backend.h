@@ -30,10 +30,16 @@ typedef struct gb10_backend {
     int priority;               /* "auto" takes the highest that probes NULL           */
     const char *(*probe)(void); /* NULL when usable here, else the reason              */
     const char *(*isa)(void);   /* instruction set or architecture in use              */
+    /* State of one handle (a team of threads, a stream), given to submit and wait. NULL: none. */
+    gb10_status_t (*open)(void **state, gb10_error_t *err);
+    void (*close)(void *state); /* NULL allowed as state                               */
     gb10_op_t ops[GB10_OPS];    /* submit NULL: falls to cpu-ref for host memory       */
 } gb10_backend_t;
 
 extern const gb10_backend_t gb10_backend_cpu_ref;
 extern const gb10_backend_t gb10_backend_cpu;
+
+/* The i-th backend that was built, in a fixed order, or NULL past the end (registry.c). */
+const gb10_backend_t *gb10_backend_at(int i);
 
 #endif
