@@ -30,6 +30,7 @@ typedef struct gb10_backend {
     int priority;               /* "auto" takes the highest that probes NULL           */
     const char *(*probe)(void); /* NULL when usable here, else the reason              */
     const char *(*isa)(void);   /* instruction set or architecture in use              */
+    int reads_device;           /* not 0: takes views in device memory                 */
     /* State of one handle (a team of threads, a stream), given to submit and wait. NULL: none. */
     gb10_status_t (*open)(void **state, gb10_error_t *err);
     void (*close)(void *state); /* NULL allowed as state                               */

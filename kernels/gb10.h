@@ -4,9 +4,16 @@
  * are LAPACK's (geqrf, geqrt). Block p of nb columns: H_(p nb + 1) ... = I - V_p T_p V_p^H, T_p
  * upper triangular with tau on its diagonal.
  *
- * One caller at a time per handle. Every function returns a status; gb10_last_error gives the
+ * Threads: one caller at a time per handle; two handles in two threads are independent. The handle
+ * owns the workspace of its calls, which grows to the largest need and is kept; a call that finds
+ * it large enough allocates nothing. Every function returns a status; gb10_last_error gives the
  * message of the last failure on that handle. Nothing here prints or exits. A matrix that cannot be
  * factored gets its own info value, never touches its neighbours and is not an error of the call.
+ *
+ * Arguments are checked before any work: GB10_ERR_INVALID names the operation, the argument and its
+ * sizes, and nothing has been written. Outputs may not overlap each other or an input, except that
+ * `packed` may be exactly A; with pointer lists only matrices of equal index are compared, the rest
+ * is the caller's duty. m, n or count = 0 succeeds and touches nothing.
  */
 #ifndef GB10_H
 #define GB10_H
@@ -22,8 +29,11 @@ extern "C" {
 
 typedef struct gb10_handle gb10_handle_t;
 
-/* Creates a handle. backend: "auto", "cpu", "cpu-ref", ... err may be NULL. Release with
- * gb10_destroy (NULL allowed). */
+/* Creates a handle. backend: "auto" (or NULL: the highest priority that is usable here) or a name
+ * of gb10_backend_list; an unknown name is GB10_ERR_INVALID and lists the names, one that cannot be
+ * used here is GB10_ERR_UNSUPPORTED. err may be NULL. *handle is NULL on failure. Release with
+ * gb10_destroy (NULL allowed). An operation that the backend lacks is done by cpu-ref when all its
+ * views are in memory that the CPU can read. */
 gb10_status_t gb10_create(gb10_handle_t **handle, const char *backend, gb10_error_t *err);
 void gb10_destroy(gb10_handle_t *handle);
 
@@ -37,7 +47,7 @@ const char *gb10_isa_name(const gb10_handle_t *handle);
  */
 const char *gb10_backend_list(int i, const char **reason);
 
-/* The record of the last failed call. */
+/* The record of the last call that can fail; status GB10_OK when it succeeded. */
 const gb10_error_t *gb10_last_error(const gb10_handle_t *handle);
 
 /* Factorises a batch. Each matrix is read from A once; A is never written unless `packed` names the
@@ -86,9 +96,9 @@ gb10_status_t gb10_apply_q(gb10_handle_t *handle, const gb10_apply_q_args_t *arg
 
 /* Measures how good a factorisation is, in the next precision (double for s and c, double-double
  * for d and z), with u = 2^-24 or 2^-53. Works on every backend's output; host memory only.
- *   level NORMS   column_norm_error, structure, finiteness         O(mn)
+ *   level NORMS   column_norm_error, rdiag, structure, finiteness  O(mn)
  *   level PROBE   NORMS and probe_error for a fixed +-1 vector     O(mn)
- *   level FULL    NORMS and all errors with Q rebuilt from V, T    O(mnk) */
+ *   level FULL    PROBE and all errors with Q rebuilt from V, T    O(mnk) */
 typedef enum gb10_check_level {
     GB10_CHECK_NONE = 0,
     GB10_CHECK_NORMS = 1,
@@ -96,6 +106,9 @@ typedef enum gb10_check_level {
     GB10_CHECK_FULL = 3
 } gb10_check_level_t;
 
+/* The three errors relative to A or a_j are what exceeds 4 sqrt(max(m, n) k) times the smallest
+ * subnormal, so that results which had to be rounded to subnormals are judged fairly; a zero column
+ * must be reproduced exactly (else the error is Inf). */
 enum {
     GB10_BACKWARD_ERROR = 0,        /* ||A - QR||_F / ||A||_F                                  */
     GB10_COLUMN_BACKWARD_ERROR = 1, /* max_j ||(A - QR)e_j|| / ||a_j||                         */
@@ -112,7 +125,17 @@ enum {
 extern const char *const gb10_metric_names[GB10_METRICS];
 
 /* The gate of a metric for one shape: the largest value that passes (as stored in metrics, not in
- * units of u); NaN for metrics without a gate (RDIAG_*). */
+ * units of u); NaN for metrics without a gate (RDIAG_*). With k = min(m, n):
+ *   backward_error         16 u max(1, sqrt(k / 1024))
+ *   column_backward_error  32 u
+ *   orthogonality          20 sqrt(k) u
+ *   column_norm_error      16 u
+ *   t_consistency          20 sqrt(k) u: I - Q_p Q_p^H of one block is V X V^H, X the matrix
+ *                          measured, and the columns of V have norms between 1 and sqrt(2), so X
+ *                          is of the size of the block's loss of orthogonality
+ *   probe_error            4 times the larger gate of its two parts, each part being judged by 4
+ *                          times its own: x is one draw, and the mean square over all x is the
+ *                          Frobenius norm */
 double gb10_gate(int metric, gb10_dtype_t dtype, int64_t m, int64_t n);
 
 typedef struct gb10_check_args {
@@ -123,7 +146,35 @@ typedef struct gb10_check_args {
     double *metrics;      /* count x GB10_METRICS, NaN where not measured                    */
     const char **failed;  /* count names of the first missed gate or NULL; may be NULL       */
 } gb10_check_args_t;
+
+/* Judges every matrix with level above NONE and info OK, OK_ESCALATED or GATE_MISSED. A missed gate
+ * sets GATE_MISSED and `failed` to the name of a metric, or to
+ *   "finite"     A is finite and an output is not, or the other way round
+ *   "structure"  V not unit lower trapezoidal, R not upper, non-zeros in T outside its triangles,
+ *                imaginary part on R's diagonal, |tau - 1| > 1 + 4u with tau != 0, tau = 0 with a
+ *                non-zero tail of v, or T's diagonal not exactly tau
+ * info NONFINITE on a finite matrix, and NOT_REPRESENTABLE where every column norm is within the
+ * range, are claims that do not hold: "finite" as well. Pointers in `failed` are static. */
 gb10_status_t gb10_check(gb10_handle_t *handle, const gb10_check_args_t *args);
+
+/* Compares the R of two factorisations of the same A, as far as R is determined. Signs (phases) of
+ * rows may differ. Only the upper trapezoid is read. */
+typedef struct gb10_r_difference {
+    double worst_norm; /* max_j | ||R1 e_j|| - ||R2 e_j|| | / ||a_j||; gate 32 u                */
+    double worst_abs;  /* || |R1| - |R2| ||_F / ||A||_F                                         */
+    double bound;      /* gate of worst_abs: INFINITY when A is so ill-conditioned that R is not
+                          determined, then the column norms (and backward errors) decide        */
+    int agree;         /* 1 when both gates hold                                                */
+} gb10_r_difference_t;
+typedef struct gb10_compare_r_args {
+    const gb10_view_t *A, *R1, *R2; /* R1, R2: k x n, or m x n as in packed                    */
+    gb10_r_difference_t *result;    /* count                                                   */
+} gb10_compare_r_args_t;
+/* bound = 128 sqrt(k) u ||(R1 D)^-1||_F over the leading k columns, D the powers of two that make
+ * their norms lie in [1, 2): two factorisations with columnwise backward errors of 32 u differ by
+ * at most that to first order (Stewart 1977, Sun 1991, with column scaling). INFINITY when the
+ * bound exceeds 1/16. */
+gb10_status_t gb10_compare_r(gb10_handle_t *handle, const gb10_compare_r_args_t *args);
 
 /* LAPACK-shaped entry points: column-major, fixed stride, factors in place as geqrf does.
  * A (lda >= max(1, m)) is overwritten by V\R; tau has k and T (ldt >= min(nb, k)) has ldt*k

@@ -6,7 +6,7 @@
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) &&                  \
     !defined(__SANITIZE_THREAD__)
-#define GB10_CLONES __attribute__((target_clones("arch=haswell", "default")))
+#define GB10_CLONES __attribute__((target_clones("fma", "default")))
 #else
 #define GB10_CLONES
 #endif

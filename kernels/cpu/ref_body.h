@@ -1,0 +1,416 @@
+/* The oracle for one type; see ref.h. The including file defines LETTER, REAL, SINGLE, COMPLEX.
+ *
+ * Work arrays are row-major. Every column whose largest entry is near either end of the range is
+ * multiplied by a power of two first and its R divided by it afterwards: V, T and tau do not depend
+ * on the length of a column, so this is exact and keeps every product inside the range. */
+#include "kernels/cpu/ref_scalar.h"
+
+#include "kernels/core/view.h"
+#include "kernels/cpu/ref.h"
+
+#define NAME3(letter, name) gb10_ref_##letter##_##name
+#define NAME2(letter, name) NAME3(letter, name)
+#define NAME(name)          NAME2(LETTER, name)
+
+/* One matrix of a view. */
+typedef struct cells {
+    elem_t *p;
+    int64_t m, n, rs, cs;
+} cells_t;
+
+static cells_t cells_of(const gb10_view_t *v, int64_t b)
+{
+    cells_t c = {NULL, 0, 0, 0, 0};
+    if (v && v->m > 0 && v->n > 0)
+        c = (cells_t){gb10_view_at(v, b), v->m, v->n, v->rs, v->cs};
+    return c;
+}
+
+static cells_t transposed(cells_t c)
+{
+    return (cells_t){c.p, c.n, c.m, c.cs, c.rs};
+}
+
+static void load(elem_t *a, cells_t c, bool conj)
+{
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < c.n; j++) {
+            elem_t x = c.p[i * c.rs + j * c.cs];
+            a[i * c.n + j] = conj ? conjugate(x) : x;
+        }
+}
+
+static void store(cells_t c, const elem_t *a, bool conj)
+{
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < c.n; j++) {
+            elem_t x = a[i * c.n + j];
+            c.p[i * c.rs + j * c.cs] = conj ? conjugate(x) : x;
+        }
+}
+
+/* V with its ones and zeros, whatever the view holds there. */
+static void load_v(elem_t *v, cells_t c)
+{
+    load(v, c, false);
+    for (int64_t i = 0; i < c.m && i < c.n; i++) {
+        v[i * c.n + i] = elem(1);
+        for (int64_t j = i + 1; j < c.n; j++)
+            v[i * c.n + j] = elem(0);
+    }
+}
+
+static bool all_finite(const elem_t *a, int64_t n)
+{
+    bool finite = true;
+    for (int64_t i = 0; i < n; i++)
+        for (int q = 0; q < PARTS; q++)
+            finite = finite && isfinite(a[i].p[q]);
+    return finite;
+}
+
+/* An entry that would vanish keeps its sign as the smallest number: a tail is zero only when every
+ * entry of it is. */
+static elem_t scaled_down(elem_t x, REAL factor)
+{
+    elem_t y = scaled(x, factor);
+    for (int q = 0; q < PARTS; q++)
+        if (y.p[q] == 0 && x.p[q] != 0)
+            y.p[q] = (REAL)copysign(TINY, x.p[q]);
+    return y;
+}
+
+/* Brings column j of the m x n array a into the safe range; returns e: the column was multiplied
+ * by 2^-e. Columns with Inf are left alone. */
+static int equilibrate(elem_t *a, int64_t m, int64_t n, int64_t j)
+{
+    REAL top = 0;
+    for (int64_t i = 0; i < m; i++)
+        top = larger(top, a[i * n + j]);
+    if (!(top > 0) || !isfinite(top))
+        return 0;
+    int e = exponent(top);
+    e = e >= COL_MAX ? (int)COL_DROP : e < COL_MIN ? e : 0;
+    REAL factor = power(-e);
+    for (int64_t i = 0; e != 0 && i < m; i++)
+        a[i * n + j] = e > 0 ? scaled_down(a[i * n + j], factor) : scaled(a[i * n + j], factor);
+    return e;
+}
+
+/* Norm of len elements `stride` apart, each multiplied by factor first. */
+static REAL scaled_norm(const elem_t *x, int64_t len, int64_t stride, REAL factor)
+{
+    wide_t s = wide(0);
+    for (int64_t i = 0; i < len; i++)
+        for (int q = 0; q < PARTS; q++) {
+            REAL y = x[i * stride].p[q] * factor;
+            s = wide_mac(s, y, y);
+        }
+    return wide_sqrt(s);
+}
+
+/* x / d with |d| near 1. */
+static elem_t quotient(elem_t x, elem_t d)
+{
+#if COMPLEX
+    REAL square = fused(d.p[0], d.p[0], d.p[1] * d.p[1]);
+    elem_t y = muladd(x, conjugate(d), elem(0));
+    y.p[0] /= square;
+    y.p[1] /= square;
+    return y;
+#else
+    return elem(x.p[0] / d.p[0]);
+#endif
+}
+
+/* LAPACK's larfg on the column at x (alpha first): leaves beta and the tail of v, returns tau.
+ * The column is scaled by a power of two to have entries of at most 2, which replaces LAPACK's
+ * rescaling loop and its unprotected large end. */
+static elem_t larfg(elem_t *x, int64_t len, int64_t stride)
+{
+    REAL tail = 0;
+    for (int64_t i = 1; i < len; i++)
+        tail = larger(tail, x[i * stride]);
+    bool real_alpha = !COMPLEX || x[0].p[PARTS - 1] == 0;
+    if (tail == 0 && real_alpha)
+        return elem(0);
+    int e = exponent(larger(tail, x[0]));
+    REAL factor = power(-e);
+    REAL norm = scaled_norm(x, len, stride, factor);
+    elem_t alpha = scaled(x[0], factor), d = alpha, tau = elem(0);
+    REAL beta = (REAL)-copysign(norm, alpha.p[0]);
+    tau.p[0] = (beta - alpha.p[0]) / beta;
+    if (COMPLEX)
+        tau.p[PARTS - 1] = -alpha.p[PARTS - 1] / beta;
+    d.p[0] -= beta;
+    for (int64_t i = 1; i < len; i++)
+        x[i * stride] = quotient(scaled(x[i * stride], factor), d);
+    x[0] = elem(beta * power(e));
+    return tau;
+}
+
+/* Columns j+1.. of a become H^H times themselves, H = I - tau v v^H with v below a(j, j). */
+static GB10_CLONES void larf(elem_t *a, int64_t m, int64_t n, int64_t j, elem_t tau, sum_t *w,
+                             elem_t *y)
+{
+    elem_t factor = negative(conjugate(tau));
+    for (int64_t c = j + 1; c < n; c++)
+        w[c] = sum_of(a[j * n + c]);
+    for (int64_t i = j + 1; i < m; i++)
+        for (int64_t c = j + 1; c < n; c++)
+            sum_dot(&w[c], a[i * n + j], a[i * n + c]);
+    for (int64_t c = j + 1; c < n; c++)
+        y[c] = muladd(factor, sum_round(w[c]), elem(0));
+    for (int64_t c = j + 1; c < n; c++)
+        a[j * n + c] = muladd(elem(1), y[c], a[j * n + c]);
+    for (int64_t i = j + 1; i < m; i++)
+        for (int64_t c = j + 1; c < n; c++)
+            a[i * n + c] = muladd(a[i * n + j], y[c], a[i * n + c]);
+}
+
+/* T (kb x kb, row-major) of the block of reflectors p .. p+kb-1 stored below the diagonal of the
+ * m-row array v (row length ld): LAPACK's larft. */
+static GB10_CLONES void larft(const elem_t *v, int64_t m, int64_t ld, int64_t p, int64_t kb,
+                              const elem_t *tau, elem_t *t, sum_t *w)
+{
+    for (int64_t j = 0; j < kb; j++) {
+        int64_t row = p + j;
+        for (int64_t l = 0; l < j; l++)
+            w[l] = sum_of(conjugate(v[row * ld + p + l]));
+        for (int64_t i = row + 1; i < m; i++)
+            for (int64_t l = 0; l < j; l++)
+                sum_dot(&w[l], v[i * ld + p + l], v[i * ld + row]);
+        elem_t factor = negative(tau[row]);
+        for (int64_t l = 0; l < kb; l++) {
+            sum_t s = sum_of(elem(0));
+            for (int64_t q = l; q < j; q++)
+                sum_dot(&s, conjugate(t[l * kb + q]), sum_round(w[q]));
+            t[l * kb + j] = l < j ? muladd(factor, sum_round(s), elem(0)) : elem(0);
+        }
+        t[row - p + j * kb] = tau[row];
+    }
+}
+
+static void store_t_block(cells_t T, int64_t p, int64_t kb, const elem_t *t)
+{
+    for (int64_t i = 0; i < T.m; i++)
+        for (int64_t j = 0; j < kb; j++)
+            T.p[i * T.rs + (p + j) * T.cs] = i < kb ? t[i * kb + j] : elem(0);
+}
+
+static void form_t(cells_t T, const elem_t *v, int64_t m, int64_t ld, const elem_t *tau, elem_t *t,
+                   sum_t *w)
+{
+    for (int64_t p = 0; p < T.n; p += T.m) {
+        int64_t kb = T.n - p < T.m ? T.n - p : T.m;
+        larft(v, m, ld, p, kb, tau, t, w);
+        store_t_block(T, p, kb, t);
+    }
+}
+
+typedef struct qr_work {
+    elem_t *a, *tau, *t, *y;
+    sum_t *w;
+    int *shift;
+} qr_work_t;
+
+/* Scales the columns; false when a column's norm is beyond the type's range. */
+static bool prepare(qr_work_t *work, int64_t m, int64_t n)
+{
+    bool representable = true;
+    for (int64_t j = 0; j < n; j++) {
+        work->shift[j] = equilibrate(work->a, m, n, j);
+        if (work->shift[j] <= 0)
+            continue;
+        REAL norm = scaled_norm(work->a + j, m, n, power(-COL_MAX));
+        representable = representable && isfinite(norm * power(COL_MAX) * power(work->shift[j]));
+    }
+    return representable;
+}
+
+/* Undoes the scaling of R, which is the upper trapezoid of a. */
+static bool finish(qr_work_t *work, int64_t m, int64_t n)
+{
+    bool finite = true;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i <= j && i < m; i++) {
+            elem_t *r = &work->a[i * n + j];
+            *r = scaled(*r, power(work->shift[j]));
+            finite = finite && all_finite(r, 1);
+        }
+    return finite;
+}
+
+static gb10_info_t factor(qr_work_t *work, cells_t A)
+{
+    load(work->a, A, false);
+    if (!all_finite(work->a, A.m * A.n))
+        return GB10_INFO_NONFINITE;
+    if (!prepare(work, A.m, A.n))
+        return GB10_INFO_NOT_REPRESENTABLE;
+    for (int64_t j = 0; j < A.m && j < A.n; j++) {
+        work->tau[j] = larfg(work->a + j * A.n + j, A.m - j, A.n);
+        if (!is_zero(work->tau[j]))
+            larf(work->a, A.m, A.n, j, work->tau[j], work->w, work->y);
+    }
+    return finish(work, A.m, A.n) ? GB10_INFO_OK : GB10_INFO_NOT_REPRESENTABLE;
+}
+
+static void store_factors(const gb10_geqrf_args_t *args, int64_t b, qr_work_t *work)
+{
+    int64_t m = args->A->m, n = args->A->n;
+    const elem_t *a = work->a;
+    cells_t V = cells_of(args->V, b), R = cells_of(args->R, b), tau = cells_of(args->tau, b);
+    for (int64_t i = 0; i < V.m; i++)
+        for (int64_t j = 0; j < V.n; j++)
+            V.p[i * V.rs + j * V.cs] = i > j ? a[i * n + j] : elem(i == j);
+    for (int64_t i = 0; i < R.m; i++)
+        for (int64_t j = 0; j < R.n; j++)
+            R.p[i * R.rs + j * R.cs] = i <= j ? a[i * n + j] : elem(0);
+    for (int64_t j = 0; j < tau.m; j++)
+        tau.p[j * tau.rs] = work->tau[j];
+    form_t(cells_of(args->T, b), a, m, n, work->tau, work->t, work->w);
+    store(cells_of(args->packed, b), a, false);
+}
+
+void NAME(geqrf)(const gb10_geqrf_args_t *args, void *workspace)
+{
+    int64_t m = args->A->m, n = args->A->n, k = m < n ? m : n;
+    int64_t nb = args->nb < k ? args->nb : k;
+    char *p = workspace;
+    qr_work_t work;
+    work.a = gb10_ref_take(&p, m * n, sizeof(elem_t));
+    work.tau = gb10_ref_take(&p, k, sizeof(elem_t));
+    work.t = gb10_ref_take(&p, nb * nb, sizeof(elem_t));
+    work.y = gb10_ref_take(&p, n, sizeof(elem_t));
+    work.w = gb10_ref_take(&p, n, sizeof(sum_t));
+    work.shift = gb10_ref_take(&p, n, sizeof(int));
+    const gb10_view_t *out[] = {args->V, args->T, args->R, args->tau, args->packed};
+    for (int64_t b = 0; b < args->A->count; b++) {
+        gb10_info_t info = factor(&work, cells_of(args->A, b));
+        if (info == GB10_INFO_OK)
+            store_factors(args, b, &work);
+        else
+            for (int i = 0; i < 5; i++)
+                gb10_view_fill_nan(out[i], b);
+        if (args->info)
+            args->info[b] = (uint8_t)info;
+    }
+}
+
+void NAME(form_t)(const gb10_form_t_args_t *args, void *workspace)
+{
+    int64_t m = args->V->m, k = args->V->n, nb = args->nb < k ? args->nb : k;
+    char *p = workspace;
+    elem_t *v = gb10_ref_take(&p, m * k, sizeof(elem_t));
+    elem_t *tau = gb10_ref_take(&p, k, sizeof(elem_t));
+    elem_t *t = gb10_ref_take(&p, nb * nb, sizeof(elem_t));
+    sum_t *w = gb10_ref_take(&p, k, sizeof(sum_t));
+    for (int64_t b = 0; b < args->V->count; b++) {
+        load_v(v, cells_of(args->V, b));
+        load(tau, cells_of(args->tau, b), false);
+        form_t(cells_of(args->T, b), v, m, k, tau, t, w);
+    }
+}
+
+/* Q or Q^H (adjoint) from V (m x k) and T (nb x k) on the columns of c (m x n). */
+typedef struct apply_work {
+    int64_t m, k, nb, n;
+    elem_t *v, *t, *c, *w, *tw;
+    sum_t *sum;
+    int *shift;
+    bool adjoint;
+} apply_work_t;
+
+/* c -= V op(T) V^H c for the block of kb reflectors from p. */
+static GB10_CLONES void larfb(const apply_work_t *q, int64_t p, int64_t kb)
+{
+    int64_t n = q->n, k = q->k;
+    for (int64_t l = 0; l < kb; l++) {
+        for (int64_t j = 0; j < n; j++)
+            q->sum[j] = sum_of(elem(0));
+        for (int64_t i = p + l; i < q->m; i++)
+            for (int64_t j = 0; j < n; j++)
+                sum_dot(&q->sum[j], q->v[i * k + p + l], q->c[i * n + j]);
+        for (int64_t j = 0; j < n; j++)
+            q->w[l * n + j] = sum_round(q->sum[j]);
+    }
+    for (int64_t l = 0; l < kb; l++)
+        for (int64_t j = 0; j < n; j++) {
+            sum_t s = sum_of(elem(0));
+            for (int64_t i = q->adjoint ? 0 : l; i < (q->adjoint ? l + 1 : kb); i++) {
+                elem_t t = q->adjoint ? q->t[i * k + p + l] : conjugate(q->t[l * k + p + i]);
+                sum_dot(&s, t, q->w[i * n + j]);
+            }
+            q->tw[l * n + j] = negative(sum_round(s));
+        }
+    for (int64_t i = p; i < q->m; i++) {
+        for (int64_t j = 0; j < n; j++)
+            q->sum[j] = sum_of(q->c[i * n + j]);
+        for (int64_t l = 0; l < kb && l <= i - p; l++)
+            for (int64_t j = 0; j < n; j++)
+                sum_dot(&q->sum[j], conjugate(q->v[i * k + p + l]), q->tw[l * n + j]);
+        for (int64_t j = 0; j < n; j++)
+            q->c[i * n + j] = sum_round(q->sum[j]);
+    }
+}
+
+static void apply_blocks(const apply_work_t *q)
+{
+    int64_t blocks = (q->k + q->nb - 1) / q->nb;
+    for (int64_t i = 0; i < blocks; i++) {
+        int64_t p = (q->adjoint ? i : blocks - 1 - i) * q->nb;
+        larfb(q, p, q->k - p < q->nb ? q->k - p : q->nb);
+    }
+}
+
+static apply_work_t apply_work(const gb10_view_t *V, int64_t nb, int64_t n, void *workspace)
+{
+    char *p = workspace;
+    apply_work_t q = {.m = V->m, .k = V->n, .n = n};
+    q.nb = nb < q.k ? nb : q.k > 0 ? q.k : 1;
+    q.v = gb10_ref_take(&p, q.m * q.k, sizeof(elem_t));
+    q.t = gb10_ref_take(&p, q.nb * q.k, sizeof(elem_t));
+    q.c = gb10_ref_take(&p, q.m * n, sizeof(elem_t));
+    q.w = gb10_ref_take(&p, q.nb * n, sizeof(elem_t));
+    q.tw = gb10_ref_take(&p, q.nb * n, sizeof(elem_t));
+    q.sum = gb10_ref_take(&p, n, sizeof(sum_t));
+    q.shift = gb10_ref_take(&p, n, sizeof(int));
+    return q;
+}
+
+void NAME(form_q)(const gb10_form_q_args_t *args, void *workspace)
+{
+    apply_work_t q = apply_work(args->V, args->nb, args->Q->n, workspace);
+    for (int64_t b = 0; b < args->V->count; b++) {
+        load_v(q.v, cells_of(args->V, b));
+        load(q.t, cells_of(args->T, b), false);
+        for (int64_t i = 0; i < q.m; i++)
+            for (int64_t j = 0; j < q.n; j++)
+                q.c[i * q.n + j] = elem(i == j);
+        apply_blocks(&q);
+        store(cells_of(args->Q, b), q.c, false);
+    }
+}
+
+void NAME(apply_q)(const gb10_apply_q_args_t *args, void *workspace)
+{
+    bool right = args->side == 'R';
+    apply_work_t q = apply_work(args->V, args->nb, right ? args->C->m : args->C->n, workspace);
+    q.adjoint = (args->trans != 'N') != right;
+    for (int64_t b = 0; b < args->V->count; b++) {
+        cells_t C = cells_of(args->C, b);
+        /* C op(Q) = (op(Q)^H C^H)^H */
+        C = right ? transposed(C) : C;
+        load_v(q.v, cells_of(args->V, b));
+        load(q.t, cells_of(args->T, b), false);
+        load(q.c, C, right);
+        for (int64_t j = 0; j < q.n; j++)
+            q.shift[j] = equilibrate(q.c, q.m, q.n, j);
+        apply_blocks(&q);
+        for (int64_t i = 0; i < q.m; i++)
+            for (int64_t j = 0; j < q.n; j++)
+                q.c[i * q.n + j] = scaled(q.c[i * q.n + j], power(q.shift[j]));
+        store(C, q.c, right);
+    }
+}
