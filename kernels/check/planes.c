@@ -92,6 +92,7 @@ static GB10_CLONES void mac_dd(const row_t *t)
         const double *restrict x2 = x1 + t->ld, *restrict x3 = x2 + t->ld;
         const double *restrict y0 = t->xlo + q * t->ldlo, *restrict y1 = y0 + t->ldlo;
         const double *restrict y2 = y1 + t->ldlo, *restrict y3 = y2 + t->ldlo;
+#pragma GCC ivdep
         for (int64_t j = 0; j < n; j++) {
             double h = hi[j], l = lo[j];
             step(&h, &l, c0, x0[j], y0[j]);
@@ -105,6 +106,7 @@ static GB10_CLONES void mac_dd(const row_t *t)
     for (; q < t->inner; q++) {
         const double c0 = t->sign * t->c[q * t->cs];
         const double *restrict x0 = t->x + q * t->ld, *restrict y0 = t->xlo + q * t->ldlo;
+#pragma GCC ivdep
         for (int64_t j = 0; j < n; j++)
             step(&hi[j], &lo[j], c0, x0[j], y0[j]);
     }
@@ -117,9 +119,11 @@ static GB10_CLONES void mac_low(const row_t *t)
     for (int64_t q = 0; t->clo && q < t->inner; q++) {
         const double c0 = t->sign * t->clo[q * t->cs];
         const double *restrict x0 = t->x + q * t->ld;
+#pragma GCC ivdep
         for (int64_t j = 0; j < t->n; j++)
             lo[j] = fma(c0, x0[j], lo[j]);
     }
+#pragma GCC ivdep
     for (int64_t j = 0; j < t->n; j++) {
         double error, sum = gb10_two_sum(hi[j], lo[j], &error);
         hi[j] = sum;
@@ -137,12 +141,14 @@ static GB10_CLONES void mac_plain(const row_t *t)
         const double c2 = t->sign * c[2 * t->cs], c3 = t->sign * c[3 * t->cs];
         const double *restrict x0 = t->x + q * t->ld, *restrict x1 = x0 + t->ld;
         const double *restrict x2 = x1 + t->ld, *restrict x3 = x2 + t->ld;
+#pragma GCC ivdep
         for (int64_t j = 0; j < n; j++)
             hi[j] = fma(c3, x3[j], fma(c2, x2[j], fma(c1, x1[j], fma(c0, x0[j], hi[j]))));
     }
     for (; q < t->inner; q++) {
         const double c0 = t->sign * t->c[q * t->cs];
         const double *restrict x0 = t->x + q * t->ld;
+#pragma GCC ivdep
         for (int64_t j = 0; j < n; j++)
             hi[j] = fma(c0, x0[j], hi[j]);
     }
