@@ -20,7 +20,7 @@ enum { GB10_OPS = 4 };
  *   wait:     NULL when submit completes the operation. */
 typedef struct gb10_op {
     const char *(*supports)(const void *args);
-    size_t (*need)(const void *args);
+    size_t (*need)(void *state, const void *args);
     gb10_status_t (*submit)(void *state, const void *args, void *workspace, gb10_error_t *err);
     gb10_status_t (*wait)(void *state, gb10_error_t *err);
 } gb10_op_t;
@@ -31,6 +31,7 @@ typedef struct gb10_backend {
     const char *(*probe)(void); /* NULL when usable here, else the reason              */
     const char *(*isa)(void);   /* instruction set or architecture in use              */
     int reads_device;           /* not 0: takes views in device memory                 */
+    const char *(*isa_at)(int level); /* names, lowest first, NULL past the end; NULL: one only */
     /* State of one handle (a team of threads, a stream), given to submit and wait. NULL: none. */
     gb10_status_t (*open)(void **state, gb10_error_t *err);
     void (*close)(void *state); /* NULL allowed as state                               */

@@ -108,6 +108,21 @@ const char *gb10_isa_name(const gb10_handle_t *handle)
     return handle->backend->isa();
 }
 
+const char *gb10_isa_at(const gb10_handle_t *handle, int level)
+{
+    const char *(*isa_at)(int) = handle->backend->isa_at;
+    return isa_at ? isa_at(level) : NULL;
+}
+
+int gb10_isa_level(const gb10_handle_t *handle)
+{
+    const char *name;
+    for (int level = 0; (name = gb10_isa_at(handle, level)); level++)
+        if (strcmp(name, gb10_isa_name(handle)) == 0)
+            return level;
+    return 0;
+}
+
 const char *gb10_backend_list(int i, const char **reason)
 {
     const gb10_backend_t *backend = gb10_backend_at(i);
@@ -170,7 +185,7 @@ static gb10_status_t dispatch(gb10_handle_t *handle, gb10_op_id_t id, const void
         backend = &gb10_backend_cpu_ref;
     void *state = backend == handle->backend ? handle->state : NULL;
     const gb10_op_t *op = &backend->ops[id];
-    GB10_TRY(reserve(handle, op->need ? op->need(args) : 0, err));
+    GB10_TRY(reserve(handle, op->need ? op->need(state, args) : 0, err));
     GB10_TRY(op->submit(state, args, handle->workspace, err));
     if (op->wait)
         GB10_TRY(op->wait(state, err));

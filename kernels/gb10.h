@@ -43,6 +43,11 @@ const char *gb10_backend_name(const gb10_handle_t *handle);
 const char *gb10_backend_reason(const gb10_handle_t *handle);
 const char *gb10_isa_name(const gb10_handle_t *handle);
 
+/* Instruction sets of the handle's backend from the lowest (level 0); NULL past the end. The level
+ * in use. FUGU_ISA=<name> at gb10_create forces one: ranks of a run agree on the lowest. */
+const char *gb10_isa_at(const gb10_handle_t *handle, int level);
+int gb10_isa_level(const gb10_handle_t *handle);
+
 /* Name of the i-th known backend and, in *reason, NULL when usable or why not. NULL past the end.
  */
 const char *gb10_backend_list(int i, const char **reason);

@@ -55,8 +55,9 @@ size_t gb10_ref_apply_q_need(const gb10_apply_q_args_t *args)
 
 /* The table entries of one operation: the dtype of args->view picks the body. */
 #define OPERATION(name, view)                                                                      \
-    static size_t name##_need(const void *args)                                                    \
+    static size_t name##_need(void *state, const void *args)                                       \
     {                                                                                              \
+        (void)state;                                                                               \
         return gb10_ref_##name##_need(args);                                                       \
     }                                                                                              \
     static gb10_status_t name##_submit(void *state, const void *args, void *workspace,             \

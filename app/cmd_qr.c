@@ -1,0 +1,416 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/commands.h"
+#include "app/format.h"
+#include "app/qr.h"
+#include "kernels/core/alloc.h"
+
+#define AT(field) offsetof(qr_options_t, field)
+static const cli_option_t options_table[] = {
+    {"files", "output", 'o', CLI_TEXT, AT(output), "FILE", NULL, NULL, "output file (required)", 0,
+     0},
+    {"files", "dataset", 'd', CLI_LIST, AT(datasets), "PATTERN", NULL, NULL,
+     "only batches whose path matches this shell pattern; may be repeated", 0, 0},
+    {"files", "outputs", 0, CLI_SET, AT(outputs), "LIST", "V,T,R,tau", QR_OUTPUTS,
+     "what to write, joined by commas", 0, 0},
+    {"files", "overwrite", 0, CLI_FLAG, AT(overwrite), NULL, NULL, NULL,
+     "replace an existing output, or one left by an unfinished run", 0, 0},
+    {"files", "narrow", 0, CLI_FLAG, AT(narrow), NULL, NULL, NULL,
+     "allow long double and int64 beyond 2^53 to be rounded to float64", 0, 0},
+    {"arithmetic", "nb", 0, CLI_INT, AT(nb), "N", "32", NULL,
+     "block size of T in the file, at most min(m, n)", 1, 4096},
+    {"arithmetic", "positive-diagonal", 0, CLI_FLAG, AT(positive_diagonal), NULL, NULL, NULL,
+     "make R's diagonal non-negative; dataset `sign` tells which rows were flipped", 0, 0},
+    {"arithmetic", "backend", 0, CLI_CHOICE, AT(backend), "NAME", "auto", QR_BACKENDS,
+     "who factors", 0, 0},
+    {"arithmetic", "mode", 0, CLI_CHOICE, AT(mode), "NAME", "auto", QR_MODES,
+     "precision; auto takes the cheapest mode that meets --tolerance", 0, 0},
+    {"arithmetic", "tolerance", 0, CLI_REAL, AT(tolerance), "X", "0", NULL,
+     "backward error that must be met; 0: the working precision's", 0, 1},
+    {"checks", "check", 0, CLI_CHOICE, AT(check), "WHAT", "sample", CHECK_CHOICES,
+     "what is measured on the results", 0, 0},
+    {"checks", "scalapack", 0, CLI_INT, AT(scalapack), "N", "-1", NULL,
+     "matrices of each bucket to factor again with ScaLAPACK; -1: 2 where built in", -1, 1000000},
+    {"running", "unit-size", 0, CLI_SIZE, AT(unit_size), "SIZE", "64M", NULL,
+     "input and output bytes of a unit of work", 1, 1e15},
+    {"running", "schedule", 0, CLI_CHOICE, AT(schedule), "HOW", "dynamic", QR_SCHEDULES,
+     "how units are handed to ranks", 0, 0},
+    {"running", "dry-run", 0, CLI_FLAG, AT(dry_run), NULL, NULL, NULL,
+     "show the plan and stop; nothing is written", 0, 0},
+    {"messages", "progress", 0, CLI_CHOICE, AT(progress), "HOW", "auto", QR_PROGRESS,
+     "bar on a terminal, else lines", 0, 0},
+    {"messages", "progress-interval", 0, CLI_REAL, AT(progress_interval), "SECONDS", "10", NULL,
+     "time between progress lines", 0.01, 86400},
+    {"messages", "json", 0, CLI_TEXT, AT(json), "FILE", NULL, NULL, "write a summary as JSON", 0,
+     0},
+    APP_COMMON_OPTIONS(qr_options_t)};
+
+static int run_qr(const cli_command_t *command, void *options, char **args, int nargs);
+
+const cli_command_t cmd_qr = {
+    .name = "qr",
+    .summary = "factor every matrix of a file: V, T, R, tau and measured errors",
+    .usage = "IN.h5 -o OUT.h5 [options]",
+    .min_args = 1,
+    .max_args = 1,
+    .options = options_table,
+    .options_size = sizeof(qr_options_t),
+    .examples = "  fugu qr layers.h5 -o layers-qr.h5\n"
+                "  mpirun -n 4 fugu qr in.h5 -o out.h5 --dataset '/layers/*' --check full\n",
+    .run = run_qr};
+
+static uint32_t kinds_of(const qr_options_t *o)
+{
+    static const io_kind_t kind[] = {IO_V, IO_T, IO_R, IO_TAU, IO_PACKED};
+    uint32_t kinds = 1u << IO_STATUS | 1u << IO_METRICS;
+    for (size_t i = 0; i < sizeof kind / sizeof *kind; i++)
+        if (o->outputs >> i & 1u)
+            kinds |= 1u << kind[i];
+    return o->positive_diagonal ? kinds | 1u << IO_SIGN : kinds;
+}
+
+/* The options that can change results, as the JSON text of the attribute. */
+static void options_json(const qr_options_t *o, char *text, size_t size)
+{
+    char word[32];
+    size_t used = 0;
+    const char *comma = "";
+    used += (size_t)snprintf(text, size, "{\"outputs\": \"");
+    for (int i = 0; i < 5; i++)
+        if (o->outputs >> i & 1u) {
+            used += (size_t)snprintf(text + used, size - used, "%s%s", comma,
+                                     cli_choice(QR_OUTPUTS, i, word));
+            comma = ",";
+        }
+    used += (size_t)snprintf(text + used, size - used, "\", \"nb\": %lld, \"mode\": \"%s\"",
+                             (long long)o->nb, cli_choice(QR_MODES, o->mode, word));
+    used += (size_t)snprintf(text + used, size - used, ", \"check\": \"%s\"",
+                             cli_choice(CHECK_CHOICES, o->check, word));
+    snprintf(text + used, size - used,
+             ", \"tolerance\": %.17g, \"narrow\": %s, \"positive_diagonal\": %s}", o->tolerance,
+             o->narrow ? "true" : "false", o->positive_diagonal ? "true" : "false");
+}
+
+/* Every mode there is computes in the working precision, whose bound is the backward error gate. */
+static gb10_status_t check_tolerance(const qr_run_t *run, gb10_error_t *err)
+{
+    for (int64_t i = 0; run->options->tolerance > 0 && i < run->catalog.ndatasets; i++) {
+        const io_dataset_t *d = &run->catalog.datasets[i];
+        double k = (double)(d->m < d->n ? d->m : d->n);
+        double bound = 16 * gb10_dtype_u(d->dtype) * fmax(1, sqrt(k / 1024));
+        if (run->options->tolerance < bound)
+            return GB10_FAIL(err, GB10_ERR_UNSUPPORTED,
+                             "%s: %s (%s) cannot meet --tolerance %g: its type's bound is %.2g. "
+                             "Convert it to a wider type, or ask for less",
+                             run->input, d->name, format_shape(d->m, d->n), run->options->tolerance,
+                             bound);
+    }
+    return GB10_OK;
+}
+
+/* Catalog on rank 0, then everywhere. */
+static gb10_status_t open_input(qr_run_t *run, gb10_error_t *err)
+{
+    const dist_team_t *team = &run->app.team;
+    gb10_status_t status = GB10_OK;
+    void *bytes = NULL;
+    size_t size = 0;
+    int origin;
+    if (team->rank == 0)
+        status = io_catalog_open(&run->catalog, run->input, run->options->datasets.item,
+                                 run->options->datasets.n, run->options->narrow, err);
+    if (team->rank == 0 && status == GB10_OK)
+        status = check_tolerance(run, err);
+    if (team->rank == 0 && status == GB10_OK && team->size > 1)
+        status = io_catalog_pack(&run->catalog, &bytes, &size, err);
+    GB10_TRY(dist_agree(team, status, err, &origin));
+    GB10_TRY(dist_broadcast(team, &bytes, &size, err));
+    status = team->rank == 0 ? GB10_OK : io_catalog_unpack(&run->catalog, bytes, size, err);
+    if (status == GB10_OK)
+        status = io_reader_open(&run->reader, &run->catalog, err);
+    GB10_TRY(dist_agree(team, status, err, &origin));
+cleanup:
+    gb10_free(bytes);
+    return status;
+}
+
+/* Which kernels run here; every rank uses the lowest instruction set of any of them. */
+static gb10_status_t choose_backend(qr_run_t *run, gb10_error_t *err)
+{
+    gb10_handle_t *handle = NULL;
+    int64_t level = -1;
+    int origin;
+    char name[32];
+    gb10_status_t status =
+        gb10_create(&handle, cli_choice(QR_BACKENDS, run->options->backend, name), err);
+    if (status == GB10_OK)
+        level = gb10_isa_level(handle);
+    GB10_TRY(dist_agree(&run->app.team, status, err, &origin));
+    int64_t mine = level;
+    GB10_TRY(dist_min(&run->app.team, &level, 1, err));
+    if (level < mine) {
+        setenv("FUGU_ISA", gb10_isa_at(handle, (int)level), 1);
+        gb10_destroy(handle);
+        handle = NULL;
+        GB10_TRY(gb10_create(&handle, name, err));
+    }
+    snprintf(run->backend, sizeof run->backend, "%s", gb10_backend_name(handle));
+    snprintf(run->isa, sizeof run->isa, "%s", gb10_isa_name(handle));
+    snprintf(run->reason, sizeof run->reason, "%s", gb10_backend_reason(handle));
+cleanup:
+    gb10_destroy(handle);
+    return status;
+}
+
+static gb10_status_t make_plan(qr_run_t *run, gb10_error_t *err)
+{
+    size_t n = (size_t)run->catalog.ndatasets;
+    gb10_status_t status = GB10_OK;
+    GB10_TRY(io_catalog_batches(&run->catalog, &run->batches, err));
+    GB10_TRY(gb10_alloc(&run->held_bytes, n, sizeof(int64_t), "plan", err));
+    GB10_TRY(gb10_alloc(&run->base, n + 1, sizeof(int64_t), "plan", err));
+    for (size_t i = 0; i < n; i++) {
+        const gb10_batch_t *b = &run->batches[i];
+        run->held_bytes[i] = pipeline_bytes(b->dtype, b->m, b->n, run->options->nb, run->kinds);
+        run->base[i + 1] = run->base[i] + b->count;
+    }
+    GB10_TRY(dist_plan_create(&run->plan, run->batches, run->held_bytes, (int64_t)n,
+                              run->options->unit_size, err));
+cleanup:
+    return status;
+}
+
+static io_spec_t make_spec(const qr_run_t *run, io_attribute_t *attributes, char *options_text)
+{
+    static const char *const columns =
+        "backward_error,column_backward_error,orthogonality,column_norm_error,t_consistency,"
+        "probe_error,rdiag_min,rdiag_max";
+    int n = 0;
+    attributes[n++] = (io_attribute_t){"creator", "fugu", 0};
+    attributes[n++] = (io_attribute_t){"creator_version", FUGU_VERSION, 0};
+    attributes[n++] = (io_attribute_t){"options", options_text, 0};
+    attributes[n++] = (io_attribute_t){"backend", run->backend, 0};
+    attributes[n++] = (io_attribute_t){"instruction_set", run->isa, 0};
+    attributes[n++] = (io_attribute_t){"tuning", "built-in", 0};
+    return (io_spec_t){.kinds = run->kinds,
+                       .nb = run->options->nb,
+                       .nmetrics = GB10_METRICS,
+                       .metric_columns = columns,
+                       .mode = "native",
+                       .backend = run->backend,
+                       .attributes = attributes,
+                       .nattributes = n,
+                       .overwrite = run->options->overwrite};
+}
+
+/* Layout on rank 0, opened everywhere. */
+static gb10_status_t open_output(qr_run_t *run, const io_spec_t *spec, gb10_error_t *err)
+{
+    const dist_team_t *team = &run->app.team;
+    gb10_status_t status = GB10_OK;
+    void *bytes = NULL;
+    size_t size = 0;
+    int origin;
+    if (team->rank == 0)
+        status = io_output_create(&run->output, run->options->output, &run->catalog, spec, err);
+    if (team->rank == 0 && status == GB10_OK && team->size > 1)
+        status = io_output_pack(run->output, &bytes, &size, err);
+    GB10_TRY(dist_agree(team, status, err, &origin));
+    GB10_TRY(dist_broadcast(team, &bytes, &size, err));
+    if (team->rank != 0)
+        status = io_output_attach(&run->output, &run->catalog, bytes, size, err);
+    GB10_TRY(dist_agree(team, status, err, &origin));
+cleanup:
+    gb10_free(bytes);
+    return status;
+}
+
+/* The progress display needs its own context beside the pipeline's. */
+typedef struct watched {
+    pipeline_t *pipeline;
+    progress_t progress;
+} watched_t;
+
+static void offer(void *ctx, int64_t unit)
+{
+    pipeline_offer(((watched_t *)ctx)->pipeline, unit);
+}
+
+static int room(void *ctx)
+{
+    return pipeline_room(((watched_t *)ctx)->pipeline);
+}
+
+static bool idle(void *ctx)
+{
+    return pipeline_idle(((watched_t *)ctx)->pipeline);
+}
+
+static bool failed(void *ctx)
+{
+    return pipeline_failed(((watched_t *)ctx)->pipeline);
+}
+
+static void report_done(void *ctx, dist_progress_t *p)
+{
+    pipeline_progress(((watched_t *)ctx)->pipeline, p);
+}
+
+static void tick(void *ctx, const dist_progress_t *sum)
+{
+    progress_tick(&((watched_t *)ctx)->progress, sum);
+}
+
+static gb10_status_t factor_all(qr_run_t *run, gb10_error_t *err)
+{
+    const dist_team_t *team = &run->app.team;
+    pipeline_config_t config = {.catalog = &run->catalog,
+                                .plan = run->plan,
+                                .reader = run->reader,
+                                .output = run->output,
+                                .backend = run->backend,
+                                .kinds = run->kinds,
+                                .nb = run->options->nb,
+                                .check = (check_kind_t)run->options->check,
+                                .positive_diagonal = run->options->positive_diagonal,
+                                .base = run->base};
+    watched_t watched = {0};
+    dist_worker_t worker = {&watched, offer, room, idle, failed, report_done, tick};
+    int origin;
+    gb10_status_t status = pipeline_create(&watched.pipeline, &config, err);
+    GB10_TRY(dist_agree(team, status, err, &origin));
+    progress_start(&watched.progress, &run->app, run->options, dist_plan_matrices(run->plan));
+    status = dist_run(team, run->plan, (dist_schedule_t)run->options->schedule, &worker, err);
+    progress_end(&watched.progress);
+    if (status != GB10_OK)
+        dist_abort(team, app_fail(&run->app, err)); /* the others wait for messages */
+    status = pipeline_finish(watched.pipeline, &run->stats, err);
+    if (status == GB10_OK)
+        status = io_output_sync(run->output, err);
+    GB10_TRY(dist_agree(team, status, err, &origin));
+cleanup:
+    pipeline_free(watched.pipeline);
+    return status;
+}
+
+static gb10_status_t finish(qr_run_t *run, gb10_error_t *err)
+{
+    gb10_status_t status = GB10_OK;
+    int origin;
+    if (run->app.team.rank == 0) {
+        status = io_reader_unchanged(run->reader, err);
+        if (status == GB10_OK)
+            status = io_output_finish(run->output, err);
+    }
+    return dist_agree(&run->app.team, status, err, &origin);
+}
+
+static gb10_status_t dry_run(const qr_run_t *run, gb10_error_t *err)
+{
+    int origin;
+    gb10_status_t status = run->app.team.rank == 0 ? report_dry_run(run, err) : GB10_OK;
+    return dist_agree(&run->app.team, status, err, &origin);
+}
+
+/* Everything after the options are known; collective. */
+static gb10_status_t run_all(qr_run_t *run, gb10_error_t *err)
+{
+    io_attribute_t attributes[16];
+    char options_text[512];
+    gb10_status_t status = GB10_OK;
+    int origin;
+    double start = progress_now();
+    GB10_TRY(open_input(run, err));
+    GB10_TRY(choose_backend(run, err));
+    options_json(run->options, options_text, sizeof options_text);
+    io_spec_t spec = make_spec(run, attributes, options_text);
+    run->output_bytes = io_output_bytes(&run->catalog, &spec);
+    status = make_plan(run, err);
+    if (status == GB10_OK && run->app.team.rank == 0 && run->options->output)
+        status = io_output_check(run->options->output, &run->catalog, run->options->overwrite,
+                                 run->output_bytes, err);
+    GB10_TRY(dist_agree(&run->app.team, status, err, &origin));
+    report_start(run);
+    if (run->options->dry_run)
+        return dry_run(run, err);
+    GB10_TRY(open_output(run, &spec, err));
+    GB10_TRY(factor_all(run, err));
+    if (run->options->scalapack > 0)
+        GB10_TRY(cross_check(run, err));
+    GB10_TRY(stats_reduce(&run->stats, &run->app.team, &run->units_min, &run->units_max, err));
+    GB10_TRY(finish(run, err));
+    run->seconds = progress_now() - start;
+cleanup:
+    return status;
+}
+
+static void close_run(qr_run_t *run)
+{
+    io_output_close(run->output);
+    io_reader_close(run->reader);
+    dist_plan_free(run->plan);
+    gb10_free(run->batches);
+    gb10_free(run->held_bytes);
+    gb10_free(run->base);
+    io_catalog_free(&run->catalog);
+}
+
+static bool disagrees(const cross_result_t *cross)
+{
+    for (int b = 0; b < GB10_BUCKETS; b++)
+        if (cross->bucket[b].agreed < cross->bucket[b].checked)
+            return true;
+    return false;
+}
+
+/* On rank 0: the exit code, and everything that a person or a script reads. */
+static int conclude(const qr_run_t *run, gb10_error_t *err)
+{
+    int code = stats_bad(&run->stats) > 0 || disagrees(&run->cross) ? EXIT_BAD_MATRIX : EXIT_DONE;
+    if (run->app.level >= APP_INFO)
+        report_end(run);
+    if (run->options->json && report_json(run, code, err) != GB10_OK)
+        return app_fail(&run->app, err);
+    return code;
+}
+
+static gb10_status_t check_options(qr_options_t *o, gb10_error_t *err)
+{
+    const char *absent = dist_scalapack_reason();
+    if (!o->output && !o->dry_run)
+        return GB10_FAIL(err, GB10_ERR_USAGE, "no output named; use -o OUT.h5");
+    if (o->scalapack > 0 && absent)
+        return GB10_FAIL(err, GB10_ERR_USAGE, "--scalapack %lld: ScaLAPACK is %s",
+                         (long long)o->scalapack, absent);
+    if (o->scalapack < 0)
+        o->scalapack = absent ? 0 : 2;
+    return GB10_OK;
+}
+
+static int run_qr(const cli_command_t *command, void *options, char **args, int nargs)
+{
+    qr_options_t *o = options;
+    gb10_error_t err = {0};
+    qr_run_t run = {.options = o, .input = args[0]};
+    (void)nargs;
+    app_context_init(&run.app, command->name, &o->common);
+    stats_init(&run.stats);
+    if (check_options(o, &err) != GB10_OK)
+        return app_fail(&run.app, &err);
+    run.kinds = kinds_of(o);
+    gb10_status_t status = dist_start(&run.app.team, dist_launched() || o->scalapack > 0, &err);
+    if (status == GB10_OK)
+        status = run_all(&run, &err);
+    int64_t code = status == GB10_OK ? EXIT_DONE : app_exit_code(status);
+    if (status != GB10_OK)
+        app_fail(&run.app, &err);
+    else if (run.app.team.rank == 0 && !o->dry_run)
+        code = conclude(&run, &err);
+    if (status == GB10_OK)
+        dist_sum(&run.app.team, &code, 1, &err); /* only rank 0's is not 0 */
+    close_run(&run);
+    dist_stop(&run.app.team);
+    return (int)code;
+}

@@ -1,0 +1,76 @@
+#include "app/context.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void app_context_init(app_context_t *app, const char *command, const app_common_t *common)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug", "trace"};
+    const char *wanted = getenv("FUGU_LOG");
+    *app = (app_context_t){.command = command, .level = APP_INFO};
+    app->team = (dist_team_t){.rank = dist_launch_rank(), .size = 1, .nodes = 1};
+    for (int i = 0; wanted && i <= APP_TRACE; i++)
+        if (strcmp(wanted, names[i]) == 0)
+            app->level = (app_level_t)i;
+    if (common->verbose)
+        app->level = common->verbose > 1 ? APP_TRACE : APP_DEBUG;
+    if (common->quiet)
+        app->level = APP_WARN;
+}
+
+void app_log(const app_context_t *app, app_level_t level, const char *format, ...)
+{
+    if (app->team.rank != 0 || level > app->level)
+        return;
+    va_list args;
+    if (level <= APP_WARN)
+        fprintf(stderr, "fugu %s: ", app->command);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+int app_exit_code(gb10_status_t status)
+{
+    static const struct {
+        gb10_status_t status;
+        int code;
+    } table[] = {
+        {GB10_OK, EXIT_DONE},
+        {GB10_ERR_USAGE, EXIT_USAGE},
+        {GB10_ERR_MEMORY, EXIT_INPUT},
+        {GB10_ERR_FILE, EXIT_INPUT},
+        {GB10_ERR_SPACE, EXIT_INPUT},
+        {GB10_ERR_EXISTS, EXIT_INPUT},
+        {GB10_ERR_FORMAT, EXIT_INPUT},
+        {GB10_ERR_UNSUPPORTED, EXIT_INPUT},
+        {GB10_ERR_DEVICE, EXIT_INPUT},
+        {GB10_ERR_MPI, EXIT_INPUT},
+        {GB10_ERR_STOPPED, EXIT_STOPPED},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].status == status)
+            return table[i].code;
+    return EXIT_INTERNAL;
+}
+
+int app_fail(const app_context_t *app, const gb10_error_t *err)
+{
+    int code = app_exit_code(err->status);
+    if (app->team.rank == 0) {
+        fflush(stdout);
+        fprintf(stderr, "fugu %s: %s\n", app->command, err->message);
+        if (code == EXIT_INTERNAL)
+            fprintf(stderr, "fugu %s: this is a bug in fugu (%s:%d)\n", app->command,
+                    err->file ? err->file : "", err->line);
+    }
+    return code;
+}
+
+const char *app_git(void)
+{
+    return FUGU_GIT;
+}

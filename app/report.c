@@ -1,0 +1,306 @@
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "app/format.h"
+#include "app/qr.h"
+#include "kernels/core/alloc.h"
+
+enum { SCHEMA = 1 };
+
+const char *report_status_text(uint8_t info)
+{
+    static const char *const text[GB10_INFOS] = {"was not computed",
+                                                 "is ok",
+                                                 "is ok after escalation",
+                                                 "is not finite",
+                                                 "missed a gate",
+                                                 "was set aside",
+                                                 "has a result that its type cannot hold",
+                                                 "is rank-deficient"};
+    return text[info < GB10_INFOS ? info : 0];
+}
+
+void report_bucket_shapes(const io_catalog_t *catalog, gb10_bucket_t bucket, char *shapes,
+                          char *types, char *modes)
+{
+    const io_dataset_t *least = NULL, *most = NULL;
+    unsigned seen = 0;
+    char *t = types;
+    for (int64_t i = 0; i < catalog->ndatasets; i++) {
+        const io_dataset_t *d = &catalog->datasets[i];
+        if (d->count == 0 || gb10_bucket_of(d->m, d->n) != bucket)
+            continue;
+        seen |= 1u << d->dtype;
+        if (!least || d->m * d->n < least->m * least->n)
+            least = d;
+        if (!most || d->m * d->n > most->m * most->n)
+            most = d;
+    }
+    for (int i = 0; i < GB10_DTYPES; i++)
+        if (seen >> i & 1u) {
+            *t++ = gb10_dtype_letter((gb10_dtype_t)i);
+            *t++ = ' ';
+        }
+    *(t > types ? t - 1 : t) = 0;
+    bool fp32 = seen & (1u << GB10_S | 1u << GB10_C), fp64 = seen & (1u << GB10_D | 1u << GB10_Z);
+    snprintf(modes, 64, "%s%s%s", fp32 ? "fp32" : "", fp32 && fp64 ? "," : "", fp64 ? "fp64" : "");
+    if (!least)
+        *shapes = 0;
+    else if (least->m == most->m && least->n == most->n)
+        snprintf(shapes, 64, "%s", format_shape(least->m, least->n));
+    else
+        snprintf(shapes, 64, "%s .. %s", format_shape(least->m, least->n),
+                 format_shape(most->m, most->n));
+}
+
+static const char *bucket_label(int bucket)
+{
+    static const char *const label[GB10_BUCKETS] = {"tiny  <= 32", "small <= 128", "medium<= 512",
+                                                    "large > 512", "tall"};
+    return label[bucket];
+}
+
+void report_start(const qr_run_t *run)
+{
+    const dist_team_t *team = &run->app.team;
+    const io_catalog_t *c = &run->catalog;
+    double bytes_in = 0;
+    if (run->app.level < APP_INFO || team->rank != 0)
+        return;
+    fprintf(stderr, "fugu %s (%s)  %d rank%s on %d node%s  backend %s (%s; %s)  tuning built-in\n",
+            FUGU_VERSION, app_git(), team->size, team->size > 1 ? "s" : "", team->nodes,
+            team->nodes > 1 ? "s" : "", run->backend, run->isa, run->reason);
+    for (int64_t i = 0; i < c->ndatasets; i++)
+        bytes_in += (double)c->datasets[i].count * (double)run->batches[i].source_bytes;
+    fprintf(stderr, "%s: %s datasets, %s matrices, %s in, %s out\n", run->input,
+            format_count(c->ndatasets), format_count(dist_plan_matrices(run->plan)),
+            format_bytes(bytes_in), format_bytes((double)run->output_bytes));
+    fprintf(stderr, "  %-12s %12s   %-24s %-7s %-10s %6s\n", "bucket", "matrices", "shapes", "type",
+            "mode", "units");
+    for (int b = 0; b < GB10_BUCKETS; b++) {
+        char shapes[64], types[64], modes[64];
+        if (dist_plan_bucket_matrices(run->plan, (gb10_bucket_t)b) == 0)
+            continue;
+        report_bucket_shapes(c, (gb10_bucket_t)b, shapes, types, modes);
+        fprintf(stderr, "  %-12s %12s   %-24s %-7s %-10s %6s\n", bucket_label(b),
+                format_count(dist_plan_bucket_matrices(run->plan, (gb10_bucket_t)b)), shapes, types,
+                modes, format_count(dist_plan_bucket_units(run->plan, (gb10_bucket_t)b)));
+    }
+}
+
+gb10_status_t report_dry_run(const qr_run_t *run, gb10_error_t *err)
+{
+    enum { RANKS_SHOWN = 16 };
+    int64_t units = dist_plan_units(run->plan);
+    int ranks = run->app.team.size, shown = ranks < RANKS_SHOWN ? ranks : RANKS_SHOWN;
+    int32_t *owner = NULL;
+    int64_t *table = NULL;
+    gb10_unit_t unit = {0};
+    gb10_status_t status = GB10_OK;
+    GB10_TRY(gb10_alloc(&owner, (size_t)units, sizeof *owner, "static schedule", err));
+    GB10_TRY(gb10_alloc(&table, (size_t)ranks * GB10_BUCKETS, sizeof *table, "plan", err));
+    GB10_TRY(dist_plan_static(run->plan, ranks, owner, err));
+    for (int64_t i = 0; i < units; i++) {
+        GB10_TRY(dist_unit(run->plan, dist_plan_order(run->plan, i), &unit, err));
+        table[(int64_t)owner[i] * GB10_BUCKETS + unit.bucket] += unit.matrices;
+    }
+    printf("matrices a rank by bucket (static schedule; %s units of %s)\n%-6s", format_count(units),
+           format_bytes((double)run->options->unit_size), "rank");
+    for (int b = 0; b < GB10_BUCKETS; b++)
+        printf(" %14s", gb10_bucket_name((gb10_bucket_t)b));
+    putchar('\n');
+    for (int r = 0; r < shown; r++) {
+        printf("%-6d", r);
+        for (int b = 0; b < GB10_BUCKETS; b++)
+            printf(" %14s", format_count(table[r * GB10_BUCKETS + b]));
+        putchar('\n');
+    }
+    if (ranks > shown)
+        printf("... and %d more ranks\n", ranks - shown);
+    printf("nothing was written (--dry-run)\n");
+cleanup:
+    gb10_free(unit.runs);
+    gb10_free(owner);
+    gb10_free(table);
+    return status;
+}
+
+/* A worst error as "8.1 u (gate 16)", or "-" when nothing was measured. */
+static void worst_text(const bucket_stats_t *s, int metric, const char *unit, double gate,
+                       char *text)
+{
+    if (s->worst[metric] < 0)
+        snprintf(text, 32, "-");
+    else
+        snprintf(text, 32, "%.1f%s (gate %g)", s->worst[metric], unit, gate);
+}
+
+static void print_bad(const qr_run_t *run)
+{
+    int64_t bad = stats_bad(&run->stats);
+    for (int i = 0; i < run->stats.nbad; i++) {
+        const bad_matrix_t *b = &run->stats.bad[i];
+        printf("%s[%lld] %s", run->catalog.datasets[b->dataset].name, (long long)b->index,
+               report_status_text(b->info));
+        if (b->row >= 0)
+            printf(": %s at row %lld, column %lld", b->what, (long long)b->row,
+                   (long long)b->column);
+        if (*b->gate)
+            printf(": %s", b->gate);
+        putchar('\n');
+    }
+    if (bad > run->stats.nbad)
+        printf("... and %s more; dataset `status` has all\n", format_count(bad - run->stats.nbad));
+    for (int i = 0; i < run->cross.nlisted; i++)
+        printf("%s[%lld] ScaLAPACK disagrees: %s\n",
+               run->catalog.datasets[run->cross.listed[i].dataset].name,
+               (long long)run->cross.listed[i].index, run->cross.listed[i].reason);
+}
+
+void report_end(const qr_run_t *run)
+{
+    const run_stats_t *s = &run->stats;
+    const char *const *stage = (const char *const[]){"read", "factor", "check", "write"};
+    printf("%-7s %12s %12s %10s %10s %8s   %-17s %-15s %s\n", "bucket", "matrices", "ok",
+           "escalated", "non-finite", "missed", "worst |A-QR|/|A|", "worst |I-Q'Q|", "ScaLAPACK");
+    for (int b = 0; b < GB10_BUCKETS; b++) {
+        const bucket_stats_t *t = &s->bucket[b];
+        const cross_bucket_t *x = &run->cross.bucket[b];
+        char be[32], orth[32], agree[48] = "-";
+        if (t->matrices == 0)
+            continue;
+        worst_text(t, GB10_BACKWARD_ERROR, " u", 16, be);
+        worst_text(t, GB10_ORTHOGONALITY, "", 20, orth);
+        if (x->checked > 0)
+            snprintf(agree, sizeof agree, "%lld/%lld agree", (long long)x->agreed,
+                     (long long)x->checked);
+        printf("%-7s %12s %12s %10s %10s %8s   %-17s %-15s %s\n",
+               gb10_bucket_name((gb10_bucket_t)b), format_count(t->matrices),
+               format_count(t->by_info[GB10_INFO_OK]),
+               format_count(t->by_info[GB10_INFO_OK_ESCALATED]),
+               format_count(t->by_info[GB10_INFO_NONFINITE]),
+               format_count(t->by_info[GB10_INFO_GATE_MISSED] +
+                            t->by_info[GB10_INFO_NOT_REPRESENTABLE] +
+                            t->by_info[GB10_INFO_NOT_COMPUTED]),
+               be, orth, agree);
+    }
+    print_bad(run);
+    printf("wrote %s (%s) in %s:", run->options->output, format_bytes((double)run->output_bytes),
+           format_seconds(run->seconds));
+    for (int i = 0; i < STAGES; i++)
+        printf("  %s %s", stage[i], format_seconds(s->busy[i]));
+    if (run->app.team.size > 1)
+        printf(" (%d ranks)", run->app.team.size);
+    if (run->cross_seconds > 0)
+        printf("  ScaLAPACK %s", format_seconds(run->cross_seconds));
+    double factor = s->busy[1] + s->wait[1];
+    printf("; the factor stage waited %.0f %% of its time\n",
+           factor > 0 ? 100 * s->wait[1] / factor : 0.0);
+}
+
+static void json_buckets(json_t *j, const qr_run_t *run)
+{
+    static const char *const info_name[GB10_INFOS] = {
+        "not_computed", "ok",        "ok_escalated",      "nonfinite",
+        "gate_missed",  "set_aside", "not_representable", "rank_deficient"};
+    json_open(j, "buckets", '[');
+    for (int b = 0; b < GB10_BUCKETS; b++) {
+        const bucket_stats_t *t = &run->stats.bucket[b];
+        char shapes[64], types[64], modes[64];
+        if (t->matrices == 0)
+            continue;
+        report_bucket_shapes(&run->catalog, (gb10_bucket_t)b, shapes, types, modes);
+        json_open(j, NULL, '{');
+        json_text(j, "bucket", gb10_bucket_name((gb10_bucket_t)b));
+        json_int(j, "matrices", t->matrices);
+        json_text(j, "shapes", shapes);
+        json_text(j, "types", types);
+        json_int(j, "units", dist_plan_bucket_units(run->plan, (gb10_bucket_t)b));
+        json_int(j, "checked_in_full", t->checked_full);
+        json_open(j, "status", '{');
+        for (int i = 0; i < GB10_INFOS; i++)
+            json_int(j, info_name[i], t->by_info[i]);
+        json_close(j, '}');
+        json_open(j, "worst", '{'); /* units: u; sqrt(k) u for orthogonality, t_consistency */
+        for (int i = 0; i < GB10_RDIAG_MIN; i++)
+            json_real(j, gb10_metric_names[i], t->worst[i] < 0 ? NAN : t->worst[i]);
+        json_close(j, '}');
+        json_open(j, "scalapack", '{');
+        json_int(j, "checked", run->cross.bucket[b].checked);
+        json_int(j, "agreed", run->cross.bucket[b].agreed);
+        json_close(j, '}');
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void json_stages(json_t *j, const qr_run_t *run)
+{
+    static const char *const stage[STAGES] = {"read", "factor", "check", "write"};
+    const run_stats_t *s = &run->stats;
+    json_open(j, "stages", '{'); /* seconds are sums over ranks */
+    for (int i = 0; i < STAGES; i++) {
+        double bytes = (double)(i == 3 ? s->bytes_written : s->bytes_read);
+        json_open(j, stage[i], '{');
+        json_real(j, "busy_s", s->busy[i]);
+        json_real(j, "wait_s", s->wait[i]);
+        json_real(j, "GB_per_s", s->busy[i] > 0 ? bytes * 1e-9 / s->busy[i] : NAN);
+        json_close(j, '}');
+    }
+    json_close(j, '}');
+}
+
+static void json_bad(json_t *j, const qr_run_t *run)
+{
+    json_int(j, "bad_matrices", stats_bad(&run->stats));
+    json_open(j, "bad_listed", '[');
+    for (int i = 0; i < run->stats.nbad; i++) {
+        const bad_matrix_t *b = &run->stats.bad[i];
+        json_open(j, NULL, '{');
+        json_text(j, "dataset", run->catalog.datasets[b->dataset].name);
+        json_int(j, "index", b->index);
+        json_int(j, "status", b->info);
+        json_text(j, "gate", *b->gate ? b->gate : NULL);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+gb10_status_t report_json(const qr_run_t *run, int exit_code, gb10_error_t *err)
+{
+    FILE *file = fopen(run->options->json, "w");
+    json_t j = {.file = file};
+    if (!file)
+        return GB10_FAIL(err, GB10_ERR_FILE, "cannot write %s: %s", run->options->json,
+                         strerror(errno));
+    json_open(&j, NULL, '{');
+    json_int(&j, "schema_version", SCHEMA);
+    json_text(&j, "program", "fugu qr");
+    json_text(&j, "version", FUGU_VERSION);
+    json_text(&j, "git", app_git());
+    json_int(&j, "exit_code", exit_code);
+    json_text(&j, "input", run->input);
+    json_text(&j, "output", run->options->output);
+    json_int(&j, "datasets", run->catalog.ndatasets);
+    json_int(&j, "matrices", dist_plan_matrices(run->plan));
+    json_int(&j, "bytes_in", run->stats.bytes_read);
+    json_int(&j, "bytes_out", run->output_bytes);
+    json_real(&j, "seconds", run->seconds);
+    json_real(&j, "scalapack_seconds", run->cross_seconds);
+    json_int(&j, "ranks", run->app.team.size);
+    json_int(&j, "nodes", run->app.team.nodes);
+    json_int(&j, "units", run->stats.units);
+    json_int(&j, "units_of_a_rank_min", run->units_min);
+    json_int(&j, "units_of_a_rank_max", run->units_max);
+    json_text(&j, "backend", run->backend);
+    json_text(&j, "instruction_set", run->isa);
+    json_buckets(&j, run);
+    json_stages(&j, run);
+    json_bad(&j, run);
+    json_close(&j, '}');
+    bool bad = ferror(file) != 0;
+    if (fclose(file) != 0 || bad)
+        return GB10_FAIL(err, GB10_ERR_FILE, "cannot write %s", run->options->json);
+    return GB10_OK;
+}

@@ -1,0 +1,110 @@
+/* The cpu backend: chooses the instruction set. */
+#include "kernels/cpu/fast.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/backend.h"
+
+/* Lowest first; the position is the level that ranks agree on. */
+static const gb10_fast_t *const builds[] = {
+    &gb10_fast_baseline,
+#if defined(__x86_64__)
+    &gb10_fast_avx2,
+#endif
+};
+enum { BUILDS = sizeof builds / sizeof *builds };
+
+static int runs_here(int level)
+{
+#if defined(__x86_64__)
+    if (level == 1)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+    return level == 0;
+}
+
+static int level_of(const char *name)
+{
+    for (int i = 0; i < BUILDS; i++)
+        if (strcmp(name, builds[i]->name) == 0)
+            return i;
+    return -1;
+}
+
+/* The best instruction set of this machine, or what FUGU_ISA names. */
+static int chosen_level(void)
+{
+    const char *forced = getenv("FUGU_ISA");
+    int level = BUILDS - 1;
+    if (forced && *forced)
+        return level_of(forced);
+    while (!runs_here(level))
+        level--;
+    return level;
+}
+
+static const char *probe(void)
+{
+    int level = chosen_level();
+    if (level < 0)
+        return "FUGU_ISA names an instruction set that was not built";
+    return runs_here(level) ? NULL : "FUGU_ISA names an instruction set this machine lacks";
+}
+
+static const char *isa(void)
+{
+    int level = chosen_level();
+    return level < 0 ? "none" : builds[level]->name;
+}
+
+static const char *isa_at(int level)
+{
+    return level >= 0 && level < BUILDS ? builds[level]->name : NULL;
+}
+
+static const char *supports(const void *args)
+{
+    (void)args;
+    return NULL;
+}
+
+/* The state of a handle is its build: the environment is read once. */
+static gb10_status_t open_handle(void **state, gb10_error_t *err)
+{
+    (void)err;
+    *state = (void *)(uintptr_t)builds[chosen_level()];
+    return GB10_OK;
+}
+
+static void close_handle(void *state)
+{
+    (void)state;
+}
+
+static size_t geqrf_need(void *state, const void *args)
+{
+    const gb10_fast_t *build = state;
+    const gb10_geqrf_args_t *a = args;
+    return build->need[a->A->dtype](a);
+}
+
+static gb10_status_t geqrf_submit(void *state, const void *args, void *workspace, gb10_error_t *err)
+{
+    const gb10_fast_t *build = state;
+    const gb10_geqrf_args_t *a = args;
+    (void)err;
+    build->geqrf[a->A->dtype](a, workspace);
+    return GB10_OK;
+}
+
+const gb10_backend_t gb10_backend_cpu = {
+    .name = "cpu",
+    .priority = 10,
+    .probe = probe,
+    .isa = isa,
+    .isa_at = isa_at,
+    .open = open_handle,
+    .close = close_handle,
+    .ops = {[GB10_OP_GEQRF] = {supports, geqrf_need, geqrf_submit, NULL}},
+};

@@ -1,0 +1,803 @@
+/* One type of the cpu backend; included four times by fast_isa.c with LETTER, REAL, SINGLE, CPLX.
+ *
+ * Working copies are column-major, each column `ld` numbers (a multiple of the vector length, rows
+ * past m zero), complex ones followed by `ld` imaginary parts. V holds its ones and zeros, so the
+ * products need no triangular cases. W and T are row-major with the same split.
+ *
+ * Columns near an end of the range are multiplied by a power of two first and R's columns divided
+ * by it afterwards: V, T and tau do not depend on a column's length. */
+
+#define NAME3(letter, name) letter##_##name
+#define NAME2(letter, name) NAME3(letter, name)
+#define N(name)             NAME2(LETTER, name)
+
+#define vec_t   N(vec_t)
+#define work_t  N(work_t)
+#define panel_t N(panel_t)
+#define rows_t  N(rows_t)
+typedef REAL vec_t __attribute__((vector_size(VECTOR_BYTES), may_alias));
+
+#define VL    ((int64_t)(VECTOR_BYTES / sizeof(REAL)))
+#define PARTS (1 + CPLX)
+#if SINGLE
+#define FMA(a, b, c) FMA_F(a, b, c)
+#define ABS(x)       fabsf(x)
+#define TOP          FLT_MAX
+#define TINY         FLT_TRUE_MIN
+/* Exponents of a column's largest entry beyond which it is scaled, and by how much at the top. */
+#define EXP_HIGH 90
+#define EXP_DROP 40
+#define EXP_LOW  (-60)
+#else
+#define FMA(a, b, c) FMA_D(a, b, c)
+#define ABS(x)       fabs(x)
+#define TOP          DBL_MAX
+#define TINY         DBL_TRUE_MIN
+#define EXP_HIGH     940
+#define EXP_DROP     90
+#define EXP_LOW      (-900)
+#endif
+
+/* Columns of a working copy. */
+typedef struct panel_t {
+    REAL *p;
+    int64_t ld, cs; /* rows of a plane; distance of columns */
+} panel_t;
+
+/* Rows of W or T: the imaginary parts of a row lie `plane` behind the real ones. */
+typedef struct rows_t {
+    REAL *p;
+    int64_t rs, plane;
+} rows_t;
+
+typedef struct work_t {
+    int64_t m, n, k, nb, block;
+    panel_t A, V;
+    rows_t T, W, X;
+    REAL *tau; /* PARTS each */
+    int *shift;
+} work_t;
+
+INLINE vec_t N(vfma)(vec_t a, vec_t b, vec_t c)
+{
+    vec_t r;
+    for (int i = 0; i < (int)VL; i++)
+        r[i] = FMA(a[i], b[i], c[i]);
+    return r;
+}
+#define vfma N(vfma)
+
+INLINE vec_t N(splat)(REAL x)
+{
+    vec_t r;
+    for (int i = 0; i < (int)VL; i++)
+        r[i] = x;
+    return r;
+}
+#define splat N(splat)
+
+INLINE REAL N(hsum)(vec_t a)
+{
+    REAL s = 0;
+    for (int half = (int)VL / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            a[i] += a[i + half];
+    s = a[0];
+    return s;
+}
+#define hsum N(hsum)
+
+INLINE vec_t N(load)(const REAL *p)
+{
+    return *(const vec_t *)(const void *)p;
+}
+#define load N(load)
+
+INLINE void N(keep)(REAL *p, vec_t v)
+{
+    *(vec_t *)(void *)p = v;
+}
+#define keep N(keep)
+
+/* ---- W += V^H C over `rows` rows, one tile of na x nc ---- */
+
+INLINE void N(tn_tile)(int na, int nc, const REAL *v, int64_t vs, const REAL *c, int64_t cs,
+                       int64_t ld, int64_t rows, REAL *w, int64_t rs, int64_t plane)
+{
+    vec_t re[TILE_OUT][TILE_OUT], im[TILE_OUT][TILE_OUT];
+    (void)ld, (void)plane, (void)im;
+    UNROLL for (int a = 0; a < na; a++) UNROLL for (int b = 0; b < nc; b++)
+    {
+        re[a][b] = splat(0);
+        im[a][b] = splat(0);
+    }
+    for (int64_t i = 0; i < rows; i += VL) {
+        UNROLL for (int b = 0; b < nc; b++)
+        {
+            vec_t cr = load(c + b * cs + i);
+#if CPLX
+            vec_t ci = load(c + b * cs + ld + i);
+#endif
+            UNROLL for (int a = 0; a < na; a++)
+            {
+                vec_t vr = load(v + a * vs + i);
+                re[a][b] = vfma(vr, cr, re[a][b]);
+#if CPLX
+                vec_t vi = load(v + a * vs + ld + i);
+                re[a][b] = vfma(vi, ci, re[a][b]);
+                im[a][b] = vfma(vr, ci, im[a][b]);
+                im[a][b] = vfma(-vi, cr, im[a][b]);
+#endif
+            }
+        }
+    }
+    UNROLL for (int a = 0; a < na; a++) UNROLL for (int b = 0; b < nc; b++)
+    {
+        w[a * rs + b] += hsum(re[a][b]);
+#if CPLX
+        w[a * rs + plane + b] += hsum(im[a][b]);
+#endif
+    }
+}
+
+#if CPLX
+#define TN_A TILE_CPLX
+#define TN_C TILE_CPLX
+#else
+#define TN_A TILE_OUT
+#define TN_C TILE_COLS
+#endif
+
+/* One column of V against all columns of C, and so on: every tile shape has its own code. */
+static void N(tn_row)(int na, const REAL *v, int64_t vs, const panel_t *C, int64_t r0, int64_t rows,
+                      int64_t c0, int64_t nc, REAL *w, int64_t rs, int64_t plane)
+{
+    int64_t b = 0;
+#define TN_CASE(A, B)                                                                              \
+    N(tn_tile)(A, B, v, vs, C->p + (c0 + b) * C->cs + r0, C->cs, C->ld, rows, w + b, rs, plane)
+#define TN_COLUMNS(A)                                                                              \
+    for (; b + TN_C <= nc; b += TN_C)                                                              \
+        TN_CASE(A, TN_C);                                                                          \
+    for (; b < nc; b++)                                                                            \
+        TN_CASE(A, 1);
+    if (na == TN_A) {
+        TN_COLUMNS(TN_A)
+    } else {
+        TN_COLUMNS(1)
+    }
+#undef TN_COLUMNS
+#undef TN_CASE
+}
+
+/* W (na x nc) = V(:, a0..)^H C(:, c0..) over rows r0 .. ld. */
+static void N(tn)(const panel_t *V, int64_t a0, int64_t na, const panel_t *C, int64_t c0,
+                  int64_t nc, int64_t r0, rows_t W)
+{
+    for (int64_t a = 0; a < na; a++)
+        for (int q = 0; q < PARTS; q++)
+            memset(W.p + a * W.rs + q * W.plane, 0, (size_t)nc * sizeof(REAL));
+    for (int64_t r = r0; r < V->ld; r += ROWS_CHUNK) {
+        int64_t rows = min64(ROWS_CHUNK, V->ld - r), a = 0;
+        while (a < na) {
+            int step = a + TN_A <= na ? TN_A : 1;
+            N(tn_row)
+            (step, V->p + (a0 + a) * V->cs + r, V->cs, C, r, rows, c0, nc, W.p + a * W.rs, W.rs,
+             W.plane);
+            a += step;
+        }
+    }
+}
+#define tn N(tn)
+
+/* ---- C -= V W, one tile of nr vectors x nc columns ---- */
+
+INLINE void N(nn_tile)(int nr, int nc, int64_t na, const REAL *v, int64_t vs, REAL *c, int64_t cs,
+                       int64_t ld, const REAL *w, int64_t rs, int64_t plane)
+{
+    vec_t re[TILE_OUT][TILE_OUT], im[TILE_OUT][TILE_OUT];
+    (void)ld, (void)plane, (void)im;
+    UNROLL for (int b = 0; b < nc; b++) UNROLL for (int r = 0; r < nr; r++)
+    {
+        re[r][b] = load(c + b * cs + r * VL);
+#if CPLX
+        im[r][b] = load(c + b * cs + ld + r * VL);
+#endif
+    }
+    for (int64_t a = 0; a < na; a++) {
+        UNROLL for (int b = 0; b < nc; b++)
+        {
+            vec_t wr = splat(-w[a * rs + b]);
+#if CPLX
+            vec_t wi = splat(-w[a * rs + plane + b]);
+#endif
+            UNROLL for (int r = 0; r < nr; r++)
+            {
+                vec_t vr = load(v + a * vs + r * VL);
+                re[r][b] = vfma(vr, wr, re[r][b]);
+#if CPLX
+                vec_t vi = load(v + a * vs + ld + r * VL);
+                re[r][b] = vfma(-vi, wi, re[r][b]);
+                im[r][b] = vfma(vr, wi, im[r][b]);
+                im[r][b] = vfma(vi, wr, im[r][b]);
+#endif
+            }
+        }
+    }
+    UNROLL for (int b = 0; b < nc; b++) UNROLL for (int r = 0; r < nr; r++)
+    {
+        keep(c + b * cs + r * VL, re[r][b]);
+#if CPLX
+        keep(c + b * cs + ld + r * VL, im[r][b]);
+#endif
+    }
+}
+
+#if CPLX
+#define NN_R TILE_CPLX
+#define NN_C TILE_CPLX
+#else
+#define NN_R TILE_ROWS
+#define NN_C TILE_OUT
+#endif
+
+static void N(nn_column)(int nc, int64_t na, const REAL *v, int64_t vs, REAL *c, int64_t cs,
+                         int64_t ld, int64_t rows, const REAL *w, int64_t rs, int64_t plane)
+{
+    int64_t i = 0;
+#define NN_CASE(R, C) N(nn_tile)(R, C, na, v + i, vs, c + i, cs, ld, w, rs, plane)
+#define NN_ROWS(C)                                                                                 \
+    for (; i + NN_R * VL <= rows; i += NN_R * VL)                                                  \
+        NN_CASE(NN_R, C);                                                                          \
+    for (; i < rows; i += VL)                                                                      \
+        NN_CASE(1, C);
+    if (nc == NN_C) {
+        NN_ROWS(NN_C)
+    } else {
+        NN_ROWS(1)
+    }
+#undef NN_ROWS
+#undef NN_CASE
+}
+
+static void N(nn)(const panel_t *V, int64_t a0, int64_t na, const panel_t *C, int64_t c0,
+                  int64_t nc, int64_t r0, rows_t W)
+{
+    for (int64_t r = r0; r < V->ld; r += ROWS_CHUNK) {
+        int64_t rows = min64(ROWS_CHUNK, V->ld - r), b = 0;
+        while (b < nc) {
+            int step = b + NN_C <= nc ? NN_C : 1;
+            N(nn_column)
+            (step, na, V->p + a0 * V->cs + r, V->cs, C->p + (c0 + b) * C->cs + r, C->cs, C->ld,
+             rows, W.p + b, W.rs, W.plane);
+            b += step;
+        }
+    }
+}
+#define nn N(nn)
+
+/* ---- rows of W and T ---- */
+
+/* y += s x over n numbers (rounded up to whole vectors; rows are padded). */
+INLINE void N(row_axpy)(REAL *y, const REAL *x, int64_t plane_y, int64_t plane_x, REAL sr, REAL si,
+                        int64_t n)
+{
+    vec_t vr = splat(sr), vi = splat(si);
+    (void)plane_y, (void)plane_x, (void)vi;
+    for (int64_t i = 0; i < n; i += VL) {
+        vec_t xr = load(x + i), yr = vfma(vr, xr, load(y + i));
+#if CPLX
+        vec_t xi = load(x + plane_x + i), yi = vfma(vr, xi, load(y + plane_y + i));
+        yr = vfma(-vi, xi, yr);
+        keep(y + plane_y + i, vfma(vi, xr, yi));
+#endif
+        keep(y + i, yr);
+    }
+}
+#define row_axpy N(row_axpy)
+
+INLINE void N(row_scale)(REAL *y, int64_t plane, REAL sr, REAL si, int64_t n)
+{
+    vec_t vr = splat(sr), vi = splat(si);
+    (void)plane, (void)vi;
+    for (int64_t i = 0; i < n; i += VL) {
+        vec_t yr = load(y + i);
+#if CPLX
+        vec_t yi = load(y + plane + i);
+        keep(y + plane + i, vfma(vr, yi, vi * yr));
+        keep(y + i, vfma(vr, yr, -(vi * yi)));
+#else
+        keep(y + i, vr * yr);
+#endif
+    }
+}
+#define row_scale N(row_scale)
+
+/* W (na x nc) <- T^H W with the upper triangle of T at (t0, t0). */
+static void N(t_apply)(rows_t T, int64_t t0, rows_t W, int64_t na, int64_t nc)
+{
+    for (int64_t a = na - 1; a >= 0; a--) {
+        REAL *row = W.p + a * W.rs;
+        const REAL *diagonal = T.p + (t0 + a) * T.rs + t0 + a;
+        row_scale(row, W.plane, diagonal[0], CPLX ? -diagonal[T.plane] : 0, nc);
+        for (int64_t l = 0; l < a; l++) {
+            const REAL *t = T.p + (t0 + l) * T.rs + t0 + a;
+            row_axpy(row, W.p + l * W.rs, W.plane, W.plane, t[0], CPLX ? -t[T.plane] : 0, nc);
+        }
+    }
+}
+
+/* Columns c0 .. c0+nc-1 of C <- (I - V T^H V^H) C for reflectors j0 .. j0+w-1. */
+static void N(update)(work_t *q, int64_t p, int64_t j0, int64_t w, int64_t c0, int64_t nc)
+{
+    int64_t r0 = j0 / VL * VL;
+    for (int64_t at = 0; at < nc; at += STRIP) {
+        int64_t strip = min64(STRIP, nc - at);
+        tn(&q->V, j0, w, &q->A, c0 + at, strip, r0, q->W);
+        N(t_apply)(q->T, j0 - p, q->W, w, strip);
+        nn(&q->V, j0, w, &q->A, c0 + at, strip, r0, q->W);
+    }
+}
+
+/* T12 = -T1 (V1^H V2) T2 for reflectors j0 .. j0+w1-1 and the w2 after them, block from p. */
+static void N(t_join)(work_t *q, int64_t p, int64_t j0, int64_t w1, int64_t w2)
+{
+    int64_t j1 = j0 + w1, t0 = j0 - p, t1 = j1 - p;
+    tn(&q->V, j0, w1, &q->V, j1, w2, j1 / VL * VL, q->W);
+    for (int64_t a = 0; a < w1; a++) {
+        REAL *x = q->X.p + a * q->X.rs;
+        memset(x, 0, (size_t)(q->X.rs) * sizeof(REAL));
+        for (int64_t l = 0; l < w2; l++) {
+            const REAL *w = q->W.p + a * q->W.rs + l;
+            for (int64_t b = l; b < w2; b++) {
+                const REAL *t = q->T.p + (t1 + l) * q->T.rs + t1 + b;
+#if CPLX
+                x[b] = FMA(w[0], t[0], FMA(-w[q->W.plane], t[q->T.plane], x[b]));
+                x[q->X.plane + b] =
+                    FMA(w[0], t[q->T.plane], FMA(w[q->W.plane], t[0], x[q->X.plane + b]));
+#else
+                x[b] = FMA(w[0], t[0], x[b]);
+#endif
+            }
+        }
+    }
+    for (int64_t a = 0; a < w1; a++) {
+        REAL *out = q->T.p + (t0 + a) * q->T.rs + t1;
+        for (int part = 0; part < PARTS; part++)
+            memset(out + part * q->T.plane, 0, (size_t)w2 * sizeof(REAL));
+        for (int64_t l = a; l < w1; l++) {
+            const REAL *t = q->T.p + (t0 + a) * q->T.rs + t0 + l, *x = q->X.p + l * q->X.rs;
+            for (int64_t b = 0; b < w2; b++) {
+#if CPLX
+                out[b] = FMA(-t[0], x[b], FMA(t[q->T.plane], x[q->X.plane + b], out[b]));
+                out[q->T.plane + b] =
+                    FMA(-t[0], x[q->X.plane + b], FMA(-t[q->T.plane], x[b], out[q->T.plane + b]));
+#else
+                out[b] = FMA(-t[0], x[b], out[b]);
+#endif
+            }
+        }
+    }
+}
+
+/* ---- reflectors ---- */
+
+/* Largest |x| of n numbers. */
+static REAL N(amax)(const REAL *x, int64_t n)
+{
+    REAL top = 0;
+    for (int64_t i = 0; i < n; i++)
+        top = ABS(x[i]) > top ? ABS(x[i]) : top;
+    return top;
+}
+
+/* Sum of (x * 2^-e)^2 in double, in eight interleaved sums of at most ROWS_CHUNK / 8 terms. */
+static double N(squares)(const REAL *x, int64_t n, double scale)
+{
+    double total = 0;
+    for (int64_t at = 0; at < n; at += ROWS_CHUNK) {
+        double s[8] = {0};
+        int64_t end = min64(n, at + ROWS_CHUNK), i = at;
+        for (; i + 8 <= end; i += 8)
+            for (int l = 0; l < 8; l++) {
+                double y = (double)x[i + l] * scale;
+                s[l] = FMA_D(y, y, s[l]);
+            }
+        for (; i < end; i++) {
+            double y = (double)x[i] * scale;
+            s[0] = FMA_D(y, y, s[0]);
+        }
+        total += ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+    }
+    return total;
+}
+
+/* Reflector of column j (larfg of LAPACK): beta to the diagonal of A, v to V, tau. Sums of squares
+ * outside a safe window are formed again from numbers scaled by a power of two. */
+static void N(reflect)(work_t *q, int64_t p, int64_t j)
+{
+    REAL *a = q->A.p + j * q->A.cs, *v = q->V.p + j * q->V.cs, *tau = q->tau + PARTS * j;
+    int64_t ld = q->A.ld, tail = q->m - j - 1;
+    double alpha[2] = {(double)a[j], CPLX ? (double)a[ld * CPLX + j] : 0}, s = 0, scale = 1;
+    for (int part = 0; part < PARTS; part++)
+        s += N(squares)(a + part * ld + j + 1, tail, 1);
+    double all = s + alpha[0] * alpha[0] + alpha[1] * alpha[1];
+    if (!(s > 0x1p-900 && all < 0x1p1000)) {
+        REAL top = 0, head = (REAL)fmax(fabs(alpha[0]), fabs(alpha[1]));
+        for (int part = 0; part < PARTS; part++)
+            top = (REAL)fmax(top, N(amax)(a + part * ld + j + 1, tail));
+        s = 0;
+        if (top > 0 || alpha[1] != 0) {
+            int e = ilogb((double)(top > head ? top : head));
+            e = e < -1000 ? -1000 : e > 1000 ? 1000 : e;
+            scale = ldexp(1, -e);
+            for (int part = 0; part < PARTS; part++)
+                s += N(squares)(a + part * ld + j + 1, tail, scale);
+            /* Squares that vanish beside alpha's change nothing, but the tail is not zero. */
+            alpha[0] *= scale;
+            alpha[1] *= scale;
+        }
+        all = top > 0 || alpha[1] != 0 ? s + alpha[0] * alpha[0] + alpha[1] * alpha[1] : 0;
+    }
+    for (int part = 0; part < PARTS; part++)
+        memset(v + part * ld + p / VL * VL, 0, (size_t)(j - p / VL * VL) * sizeof(REAL));
+    v[j] = 1;
+    if (CPLX)
+        v[ld * CPLX + j] = 0;
+    if (all == 0) { /* H = I */
+        for (int part = 0; part < PARTS; part++) {
+            tau[part] = 0;
+            memset(v + part * ld + j + 1, 0, (size_t)(ld - j - 1) * sizeof(REAL));
+        }
+        return;
+    }
+    double beta = -copysign(sqrt(all), alpha[0]);
+    double d[2] = {alpha[0] - beta, alpha[1]}, square = d[0] * d[0] + d[1] * d[1];
+    tau[0] = (REAL)((beta - alpha[0]) / beta);
+    a[j] = (REAL)(beta / scale);
+#if CPLX
+    tau[1] = (REAL)(-alpha[1] / beta);
+    a[ld + j] = 0;
+    double ir = d[0] / square, ii = -d[1] / square;
+    for (int64_t i = j + 1; i < q->m; i++) {
+        double xr = (double)a[i] * scale, xi = (double)a[ld + i] * scale;
+        v[i] = (REAL)(xr * ir - xi * ii);
+        v[ld + i] = (REAL)(xr * ii + xi * ir);
+    }
+    memset(v + ld + q->m, 0, (size_t)(ld - q->m) * sizeof(REAL));
+#else
+    (void)square;
+    double inverse = 1 / d[0];
+    for (int64_t i = j + 1; i < q->m; i++)
+        v[i] = (REAL)((double)a[i] * scale * inverse);
+#endif
+    memset(v + q->m, 0, (size_t)(ld - q->m) * sizeof(REAL));
+}
+
+/* Columns j0 .. j0+w-1, w <= LEAF, one by one, with their T. */
+static void N(leaf)(work_t *q, int64_t p, int64_t j0, int64_t w)
+{
+    for (int64_t j = j0; j < j0 + w; j++) {
+        N(reflect)(q, p, j);
+        int64_t rest = j0 + w - 1 - j, r0 = j / VL * VL, before = j - j0;
+        const REAL *tau = q->tau + PARTS * j;
+        REAL tr = tau[0], ti = CPLX ? tau[CPLX] : 0;
+        if (rest > 0 && (tr != 0 || ti != 0)) {
+            tn(&q->V, j, 1, &q->A, j + 1, rest, r0, q->W);
+            row_scale(q->W.p, q->W.plane, tr, -ti, rest);
+            nn(&q->V, j, 1, &q->A, j + 1, rest, r0, q->W);
+        }
+        for (int64_t a = 0; a < before; a++) { /* column of T: -tau T (V^H v) */
+            REAL *t = q->T.p + (j0 - p + a) * q->T.rs + j - p;
+            t[0] = 0;
+            if (CPLX)
+                t[q->T.plane] = 0;
+        }
+        if (before > 0)
+            tn(&q->V, j0, before, &q->V, j, 1, r0, q->W);
+        for (int64_t a = 0; a < before; a++) {
+            REAL *row = q->T.p + (j0 - p + a) * q->T.rs;
+            double sr = 0, si = 0;
+            for (int64_t l = a; l < before; l++) {
+                double xr = (double)row[j0 - p + l],
+                       xi = CPLX ? (double)row[q->T.plane * CPLX + j0 - p + l] : 0;
+                double wr = (double)q->W.p[l * q->W.rs],
+                       wi = CPLX ? (double)q->W.p[l * q->W.rs + q->W.plane * CPLX] : 0;
+                sr += xr * wr - xi * wi;
+                si += xr * wi + xi * wr;
+            }
+            row[j - p] = (REAL) - (sr * (double)tr - si * (double)ti);
+            if (CPLX)
+                row[q->T.plane * CPLX + j - p] = (REAL) - (sr * (double)ti + si * (double)tr);
+        }
+        q->T.p[(j - p) * q->T.rs + j - p] = tr;
+        if (CPLX)
+            q->T.p[(j - p) * q->T.rs + q->T.plane * CPLX + j - p] = ti;
+    }
+}
+
+static void N(factor_panel)(work_t *q, int64_t p, int64_t j0, int64_t w)
+{
+    if (w <= LEAF) {
+        N(leaf)(q, p, j0, w);
+        return;
+    }
+    int64_t w1 = round_up(w / 2, LEAF);
+    N(factor_panel)(q, p, j0, w1);
+    N(update)(q, p, j0, w1, j0 + w1, w - w1);
+    N(factor_panel)(q, p, j0 + w1, w - w1);
+    N(t_join)(q, p, j0, w1, w - w1);
+}
+
+/* ---- in and out ---- */
+
+/* Rows i0.. and columns of a tile are read along the contiguous direction of the view. */
+static void N(load_matrix)(work_t *q, const gb10_view_t *A, int64_t b)
+{
+    enum { TILE = 16 };
+    const REAL *src = gb10_view_at(A, b);
+    for (int64_t j0 = 0; j0 < q->n; j0 += TILE)
+        for (int64_t i0 = 0; i0 < q->m; i0 += TILE) {
+            int64_t i1 = min64(q->m, i0 + TILE), j1 = min64(q->n, j0 + TILE);
+            for (int64_t j = j0; j < j1; j++) {
+                REAL *dst = q->A.p + j * q->A.cs;
+                const REAL *col = src + PARTS * j * A->cs;
+                for (int64_t i = i0; i < i1; i++) {
+                    dst[i] = col[PARTS * i * A->rs];
+                    if (CPLX)
+                        dst[q->A.ld * CPLX + i] = col[PARTS * i * A->rs + CPLX];
+                }
+            }
+        }
+    for (int64_t j = 0; j < q->n; j++)
+        for (int part = 0; part < PARTS; part++)
+            memset(q->A.p + j * q->A.cs + part * q->A.ld + q->m, 0,
+                   (size_t)(q->A.ld - q->m) * sizeof(REAL));
+}
+
+/* Largest entry of column j, or NaN when one is not finite. */
+static REAL N(column_top)(const work_t *q, int64_t j)
+{
+    const REAL *x = q->A.p + j * q->A.cs;
+    REAL top[16] = {0}, odd[16] = {0};
+    for (int64_t i = 0; i < PARTS * q->A.ld; i += VL) {
+        for (int l = 0; l < (int)VL; l++) {
+            REAL y = ABS(x[i + l]);
+            top[l] = y > top[l] ? y : top[l];
+            odd[l] += x[i + l] * 0; /* NaN for NaN and Inf */
+        }
+    }
+    for (int l = 1; l < (int)VL; l++) {
+        top[0] = top[l] > top[0] ? top[l] : top[0];
+        odd[0] += odd[l];
+    }
+    return top[0] + odd[0];
+}
+
+/* Scans and scales the columns. */
+static gb10_info_t N(prepare)(work_t *q)
+{
+    gb10_info_t info = GB10_INFO_OK;
+    for (int64_t j = 0; j < q->n; j++) {
+        REAL top = N(column_top)(q, j), *x = q->A.p + j * q->A.cs;
+        q->shift[j] = 0;
+        if (!(top <= TOP))
+            return GB10_INFO_NONFINITE;
+        if (top == 0)
+            continue;
+        int e = ilogb((double)top), shift = e >= EXP_HIGH ? EXP_DROP : e < EXP_LOW ? e : 0;
+        q->shift[j] = shift;
+        for (int64_t i = 0; shift != 0 && i < PARTS * q->A.ld; i++) {
+            REAL y = (REAL)ldexp((double)x[i], -shift);
+            x[i] = y == 0 && x[i] != 0 ? (REAL)copysign((double)TINY, (double)x[i]) : y;
+        }
+        if (shift > 0) {
+            double s = 0, scale = ldexp(1, -(EXP_HIGH > 900 ? 900 : EXP_HIGH));
+            for (int part = 0; part < PARTS; part++)
+                s += N(squares)(x + part * q->A.ld, q->m, scale);
+            if (!(sqrt(s) <= ldexp((double)TOP, -shift) * scale))
+                info = GB10_INFO_NOT_REPRESENTABLE;
+        }
+    }
+    return info;
+}
+
+/* Gives R its scale back; false when an entry does not fit the type. */
+static bool N(rescale)(work_t *q)
+{
+    bool fits = true;
+    for (int64_t j = 0; j < q->n; j++)
+        for (int part = 0; q->shift[j] != 0 && part < PARTS; part++)
+            for (int64_t i = 0; i <= j && i < q->k; i++) {
+                REAL *x = q->A.p + j * q->A.cs + part * q->A.ld + i;
+                *x = (REAL)ldexp((double)*x, q->shift[j]);
+                fits = fits && ABS(*x) <= TOP;
+            }
+    return fits;
+}
+
+INLINE void N(put)(REAL *dst, const REAL *src, int64_t ld, int64_t i)
+{
+    dst[0] = src[i];
+    if (CPLX)
+        dst[CPLX] = src[ld * CPLX + i];
+}
+
+INLINE void N(put_number)(REAL *dst, REAL x)
+{
+    dst[0] = x;
+    if (CPLX)
+        dst[CPLX] = 0;
+}
+
+/* Part of row i of a matrix, columns j0 .. j1-1; `from` NULL gives zeros. */
+INLINE void N(put_row)(REAL *row, int64_t cs, const panel_t *from, int64_t i, int64_t j0,
+                       int64_t j1)
+{
+    for (int64_t j = j0; from && j < j1; j++)
+        N(put)(row + PARTS * j * cs, from->p + j * from->cs, from->ld, i);
+    for (int64_t j = j0; !from && j < j1; j++)
+        N(put_number)(row + PARTS * j * cs, 0);
+}
+
+/* Writes an m x n view: below the diagonal from `lower`, on and above it from `upper`; NULL gives
+ * zeros, below, and a unit diagonal with zeros beyond it, above. */
+static void N(store_matrix)(const gb10_view_t *out, int64_t b, const panel_t *lower,
+                            const panel_t *upper)
+{
+    enum { TILE = 16 };
+    if (!out)
+        return;
+    REAL *base = gb10_view_at(out, b);
+    for (int64_t i0 = 0; i0 < out->m; i0 += TILE)
+        for (int64_t j0 = 0; j0 < out->n; j0 += TILE) {
+            int64_t i1 = min64(out->m, i0 + TILE), j1 = min64(out->n, j0 + TILE);
+            for (int64_t i = i0; i < i1; i++) {
+                REAL *row = base + PARTS * i * out->rs;
+                int64_t middle = i < j0 ? j0 : min64(i, j1);
+                N(put_row)(row, out->cs, lower, i, j0, middle);
+                N(put_row)(row, out->cs, upper, i, middle, j1);
+                if (!upper && middle == i && i < j1)
+                    N(put_number)(row + PARTS * i * out->cs, 1);
+            }
+        }
+}
+
+/* The blocks of nb columns of the file's T that lie in the internal block from p. */
+static void N(store_t)(const work_t *q, const gb10_view_t *T, int64_t b, int64_t p, int64_t w)
+{
+    if (!T)
+        return;
+    REAL *base = gb10_view_at(T, b);
+    for (int64_t j = 0; j < w; j++) {
+        int64_t start = j / q->nb * q->nb;
+        for (int64_t i = 0; i < T->m; i++) {
+            REAL *dst = base + PARTS * (i * T->rs + (p + j) * T->cs);
+            if (start + i <= j)
+                N(put)(dst, q->T.p + (start + i) * q->T.rs, q->T.plane, j);
+            else
+                N(put_number)(dst, 0);
+        }
+    }
+}
+
+static void N(store_tau)(const work_t *q, const gb10_view_t *tau, int64_t b)
+{
+    if (!tau)
+        return;
+    REAL *base = gb10_view_at(tau, b);
+    for (int64_t j = 0; j < q->k; j++)
+        memcpy(base + PARTS * j * tau->rs, q->tau + PARTS * j, PARTS * sizeof(REAL));
+}
+
+/* One matrix. The outputs are written only when the whole of it is known to be good. */
+static gb10_info_t N(factor)(work_t *q, const gb10_geqrf_args_t *args, int64_t b)
+{
+    N(load_matrix)(q, args->A, b);
+    gb10_info_t info = N(prepare)(q);
+    if (info != GB10_INFO_OK)
+        return info;
+    for (int64_t p = 0; p < q->k; p += q->block) {
+        int64_t w = min64(q->block, q->k - p);
+        N(factor_panel)(q, p, p, w);
+        N(store_t)(q, args->T, b, p, w);
+        if (p + w < q->n)
+            N(update)(q, p, p, w, p + w, q->n - p - w);
+    }
+    if (!N(rescale)(q))
+        return GB10_INFO_NOT_REPRESENTABLE;
+    N(store_matrix)(args->V, b, &q->V, NULL);
+    N(store_matrix)(args->R, b, NULL, &q->A);
+    N(store_matrix)(args->packed, b, &q->V, &q->A);
+    N(store_tau)(q, args->tau, b);
+    return GB10_INFO_OK;
+}
+
+/* ---- workspace ---- */
+
+/* The next `numbers` of the workspace; base NULL only counts. */
+static REAL *N(take)(char *base, size_t *used, int64_t numbers)
+{
+    REAL *p = base ? (REAL *)(void *)(base + *used) : NULL;
+    *used += (size_t)round_up(numbers * (int64_t)sizeof(REAL), 64);
+    return p;
+}
+
+/* Lays the work arrays out in the workspace (NULL: only counts) and returns the bytes. */
+static size_t N(layout)(work_t *q, const gb10_geqrf_args_t *args, char *base)
+{
+    size_t used = 0;
+    int64_t line = 64 / (int64_t)sizeof(REAL);
+    *q = (work_t){.m = args->A->m, .n = args->A->n};
+    q->k = min64(q->m, q->n);
+    q->nb = min64(args->nb, q->k);
+    q->block = block_width(q->nb, q->k);
+    int64_t ld = round_up(q->m, VL), width = round_up(q->block, VL) + VL;
+    if (ld >= 4 * line)
+        ld = round_up(ld, 2 * line) + line; /* an odd number of lines: columns spread over sets */
+    int64_t strip = round_up(STRIP > width ? STRIP : width, VL);
+    q->A = q->V = (panel_t){NULL, ld, ld * PARTS};
+    q->T = q->X = (rows_t){NULL, width * PARTS, width};
+    q->W = (rows_t){NULL, strip * PARTS, strip};
+    q->A.p = N(take)(base, &used, q->A.cs * q->n);
+    q->V.p = N(take)(base, &used, q->V.cs * q->k);
+    q->T.p = N(take)(base, &used, q->T.rs * q->block);
+    q->X.p = N(take)(base, &used, q->X.rs * q->block);
+    q->W.p = N(take)(base, &used, q->W.rs * q->block);
+    q->tau = N(take)(base, &used, PARTS * q->k);
+    q->shift = base ? (int *)(void *)(base + used) : NULL;
+    return used + (size_t)round_up(q->n * (int64_t)sizeof(int), 64);
+}
+
+static size_t N(need)(const gb10_geqrf_args_t *args)
+{
+    work_t q;
+    return N(layout)(&q, args, NULL);
+}
+
+static void N(geqrf)(const gb10_geqrf_args_t *args, void *workspace)
+{
+    work_t q;
+    const gb10_view_t *const out[] = {args->V, args->T, args->R, args->tau, args->packed};
+    N(layout)(&q, args, workspace);
+    for (int64_t b = 0; b < args->A->count; b++) {
+        gb10_info_t info = N(factor)(&q, args, b);
+        for (int i = 0; info != GB10_INFO_OK && i < 5; i++)
+            gb10_view_fill_nan(out[i], b);
+        if (args->info)
+            args->info[b] = (uint8_t)info;
+    }
+}
+
+#undef NAME3
+#undef NAME2
+#undef vec_t
+#undef work_t
+#undef panel_t
+#undef rows_t
+#undef VL
+#undef PARTS
+#undef FMA
+#undef ABS
+#undef TOP
+#undef TINY
+#undef EXP_HIGH
+#undef EXP_DROP
+#undef EXP_LOW
+#undef vfma
+#undef splat
+#undef hsum
+#undef load
+#undef keep
+#undef TN_A
+#undef TN_C
+#undef NN_R
+#undef NN_C
+#undef tn
+#undef nn
+#undef row_axpy
+#undef row_scale
+#undef N
+#undef LETTER
+#undef REAL
+#undef SINGLE
+#undef CPLX

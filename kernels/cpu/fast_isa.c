@@ -1,0 +1,86 @@
+/* One instruction set of the cpu backend: GB10_ISA names it, the compiler flags select it. */
+#include "kernels/cpu/fast.h"
+
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "kernels/core/view.h"
+
+#if defined(__AVX2__)
+enum { VECTOR_BYTES = 32, TILE_COLS = 3, TILE_ROWS = 3, TILE_OUT = 4 };
+#else
+enum { VECTOR_BYTES = 16, TILE_COLS = 3, TILE_ROWS = 3, TILE_OUT = 4 };
+#endif
+/* Complex tiles hold two planes. */
+enum { TILE_CPLX = 2 };
+
+enum {
+    LEAF = 8,         /* columns factored without blocking                                     */
+    BLOCK = 32,       /* least width of an internal block; a multiple of the file's nb         */
+    ROWS_CHUNK = 512, /* rows summed in one run: bounds the error of long sums, fits the cache */
+    STRIP = 48        /* trailing columns updated together                                      */
+};
+
+/* Fused where the machine has it; written out, since contraction is off. */
+#if defined(__FMA__) || defined(__aarch64__)
+#define FMA_F(a, b, c) __builtin_fmaf(a, b, c)
+#define FMA_D(a, b, c) __builtin_fma(a, b, c)
+#else
+#define FMA_F(a, b, c) ((a) * (b) + (c))
+#define FMA_D(a, b, c) ((a) * (b) + (c))
+#endif
+
+#define INLINE         static inline __attribute__((always_inline))
+#define UNROLL         _Pragma("GCC unroll 8")
+#define JOIN3(a, b, c) a##_##b##_##c
+#define JOIN(a, b, c)  JOIN3(a, b, c)
+
+static inline int64_t round_up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static inline int64_t min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Width of the internal blocks: T of the file is cut from the diagonal of their T. */
+static int64_t block_width(int64_t nb, int64_t k)
+{
+    nb = min64(nb, k);
+    return nb >= BLOCK || nb < 1 ? nb : (BLOCK + nb - 1) / nb * nb;
+}
+
+#define LETTER s
+#define REAL   float
+#define SINGLE 1
+#define CPLX   0
+#include "kernels/cpu/fast_body.h"
+#define LETTER d
+#define REAL   double
+#define SINGLE 0
+#define CPLX   0
+#include "kernels/cpu/fast_body.h"
+#define LETTER c
+#define REAL   float
+#define SINGLE 1
+#define CPLX   1
+#include "kernels/cpu/fast_body.h"
+#define LETTER z
+#define REAL   double
+#define SINGLE 0
+#define CPLX   1
+#include "kernels/cpu/fast_body.h"
+
+#define TEXT2(x)    #x
+#define TEXT(x)     TEXT2(x)
+#define TABLE2(isa) gb10_fast_##isa
+#define TABLE(isa)  TABLE2(isa)
+
+const gb10_fast_t TABLE(GB10_ISA) = {.name = TEXT(GB10_ISA),
+                                     .need = {s_need, d_need, c_need, z_need},
+                                     .geqrf = {s_geqrf, d_geqrf, c_geqrf, z_geqrf}};
