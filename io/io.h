@@ -13,7 +13,10 @@
 #include "kernels/core/status.h"
 #include "kernels/core/types.h"
 
-enum { IO_RANK_MAX = 32 };
+/* Version of the HDF5 library in use, as "1.10.8". */
+const char *io_library_version(void);
+
+enum { IO_RANK_MAX = 32, IO_ELEMENT_TEXT = 64 };
 
 /* How one number is stored in a file. */
 typedef enum io_class { IO_FLOAT = 0, IO_INT = 1, IO_UINT = 2 } io_class_t;
@@ -24,19 +27,24 @@ typedef struct io_element {
     io_class_t cls;
     bool big_endian;
     bool is_complex;
+    bool is_bool;  /* an enum {FALSE, TRUE}               */
     uint8_t bytes; /* of one number                       */
     uint8_t exponent_bits, mantissa_bits;
     uint32_t size; /* bytes of the whole element          */
     uint32_t re_offset, im_offset;
 } io_element_t;
 
-/* One batch of matrices in a file: dims = leading dimensions, then m, n. */
+/* "float32", "big-endian complex of float16", "int64", "bool" ...; returns text. */
+const char *io_element_text(const io_element_t *element, char text[IO_ELEMENT_TEXT]);
+
+/* One batch of matrices in a file: dims = leading dimensions, then m, n. Its three allocations
+ * belong to the catalog. */
 typedef struct io_dataset {
-    char *name;         /* full path, the first hard link in name order                   */
-    char *aliases;      /* other paths to it, separated by '\n', or NULL                  */
-    gb10_dtype_t dtype; /* type it is factored in                                         */
-    int rank;
-    int64_t dims[IO_RANK_MAX];
+    char *name;          /* full path, the first hard link in name order                   */
+    char *aliases;       /* other paths to it, separated by '\n', or NULL                  */
+    int64_t *dims;       /* rank of them                                                   */
+    gb10_dtype_t dtype;  /* type it is factored in                                         */
+    int rank;            /* 2 .. IO_RANK_MAX                                               */
     int64_t m, n, count; /* count = product of the leading dimensions                      */
     int64_t quantum;     /* matrices to read together so that no chunk is read twice       */
     int64_t offset;      /* file offset of contiguous data, or -1: read through HDF5       */
@@ -54,6 +62,7 @@ typedef struct io_catalog {
     char *path;
     int64_t file_size, mtime_ns;
     uint64_t device, inode;
+    bool narrow; /* rounding to double is allowed */
     int64_t ndatasets;
     io_dataset_t *datasets; /* in name order */
     int64_t nnotes;
@@ -61,15 +70,24 @@ typedef struct io_catalog {
     size_t dataset_capacity, note_capacity;
 } io_catalog_t;
 
-/* Walks the file. patterns: shell patterns on the full path (npatterns 0: every batch); a pattern
- * that matches nothing is an error. narrow: allow long double and wide int64 to be rounded to
- * double. An unsupported type is an error only for a dataset that the patterns select. No batch
- * dataset at all is GB10_ERR_FORMAT. The catalog is the caller's; release with io_catalog_free. */
+/* How io_catalog_open treats datasets of numbers that it cannot take as they are. */
+enum {
+    IO_NARROW = 1, /* long double and wide int64 may be rounded to double */
+    IO_LENIENT = 2 /* a dataset that would be refused becomes a warning; no batch is no error */
+};
+
+/* Walks the file. patterns: shell patterns on a dataset's path or on another path to it, where *
+ * also matches '/' and the first '/' may be left out (npatterns 0: every batch); a pattern that
+ * matches no batch is an error. flags: IO_NARROW, IO_LENIENT. An unsupported type or filter, or a
+ * virtual dataset without its sources, is an error only for a dataset that the patterns select. No
+ * batch dataset at all is GB10_ERR_FORMAT. The catalog is the caller's; release with
+ * io_catalog_free. */
 gb10_status_t io_catalog_open(io_catalog_t *catalog, const char *path, const char *const *patterns,
-                              int npatterns, bool narrow, gb10_error_t *err);
+                              int npatterns, unsigned flags, gb10_error_t *err);
 void io_catalog_free(io_catalog_t *catalog);
 
-/* The catalog as bytes for another rank (same machine type), and back. *bytes from gb10_alloc. */
+/* The catalog without its notes as bytes for another rank (same machine type), and back. *bytes
+ * from gb10_alloc. */
 gb10_status_t io_catalog_pack(const io_catalog_t *catalog, void **bytes, size_t *size,
                               gb10_error_t *err);
 gb10_status_t io_catalog_unpack(io_catalog_t *catalog, const void *bytes, size_t size,
@@ -100,11 +118,12 @@ typedef enum io_kind {
     IO_PACKED = 4,
     IO_STATUS = 5,  /* uint8, one per matrix              */
     IO_METRICS = 6, /* float64, io_spec.nmetrics a matrix */
-    IO_A = 7
+    IO_A = 7,
+    IO_SIGN = 8 /* int8, k of them a matrix           */
 } io_kind_t;
-enum { IO_KINDS = 8 };
+enum { IO_KINDS = 9 };
 
-/* "V", "T", "R", "tau", "packed", "status", "metrics", "". */
+/* "V", "T", "R", "tau", "packed", "status", "metrics", "", "sign". */
 const char *io_kind_name(io_kind_t kind);
 
 /* Bytes of kind `kind` for one m x n matrix, nb the block size asked for (T has min(nb, k) rows).

@@ -1,0 +1,213 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "io/layout.h"
+#include "io/rawfile.h"
+#include "kernels/core/alloc.h"
+
+static void human(int64_t bytes, char text[32])
+{
+    static const char *const unit[] = {"B", "KB", "MB", "GB", "TB", "PB", "EB"};
+    double value = (double)bytes;
+    int i = 0;
+    while (value >= 1000 && i < 6) {
+        value /= 1000;
+        i++;
+    }
+    snprintf(text, 32, value < 10 && i ? "%.1f %s" : "%.0f %s", value, unit[i]);
+}
+
+static bool same_file(const struct stat *info, const io_catalog_t *catalog)
+{
+    return catalog && catalog->path && (uint64_t)info->st_dev == catalog->device &&
+           (uint64_t)info->st_ino == catalog->inode;
+}
+
+static gb10_status_t check_there(const char *path, const char *name, const io_catalog_t *catalog,
+                                 bool overwrite, int64_t *freed, gb10_error_t *err)
+{
+    struct stat info;
+    *freed = 0;
+    if (stat(name, &info) != 0 && (errno != ENOENT || lstat(name, &info) != 0))
+        return errno == ENOENT
+                   ? GB10_OK
+                   : GB10_FAIL(err, GB10_ERR_FILE, "%s: stat failed: %s.", name, strerror(errno));
+    if (same_file(&info, catalog))
+        return GB10_FAIL(err, GB10_ERR_INVALID,
+                         "%s is the input %s itself. Name another file for the output.", name,
+                         catalog->path);
+    if (S_ISDIR(info.st_mode))
+        return GB10_FAIL(err, GB10_ERR_FILE, "%s is a directory. Name a file for the output.",
+                         name);
+    *freed = (int64_t)info.st_blocks * 512;
+    if (overwrite)
+        return GB10_OK;
+    if (name == path)
+        return GB10_FAIL(err, GB10_ERR_EXISTS, "%s exists. Use --overwrite to replace it.", path);
+    return GB10_FAIL(err, GB10_ERR_EXISTS,
+                     "%s was left by an unfinished run. Use --overwrite to start again.", name);
+}
+
+static gb10_status_t check_folder(const char *path, const char *folder, int64_t bytes,
+                                  gb10_error_t *err)
+{
+    struct stat info;
+    struct statvfs disk;
+    if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
+        return GB10_FAIL(err, GB10_ERR_FILE, "%s: there is no folder %s. Make it first.", path,
+                         folder);
+    if (access(folder, W_OK | X_OK) != 0)
+        return GB10_FAIL(err, GB10_ERR_FILE, "%s: no permission to write in the folder %s.", path,
+                         folder);
+    if (statvfs(folder, &disk) != 0)
+        return GB10_FAIL(err, GB10_ERR_FILE, "%s: statvfs of %s failed: %s.", path, folder,
+                         strerror(errno));
+    double space = (double)disk.f_bavail * (double)disk.f_frsize;
+    if (space < (double)bytes) {
+        char needed[32], there[32];
+        human(bytes, needed);
+        human((int64_t)space, there);
+        return GB10_FAIL(err, GB10_ERR_SPACE,
+                         "no space left on the disk of %s: %s needed, %s free. Nothing was "
+                         "started.",
+                         path, needed, there);
+    }
+    return GB10_OK;
+}
+
+gb10_status_t io_output_check(const char *path, const io_catalog_t *catalog, bool overwrite,
+                              int64_t bytes, gb10_error_t *err)
+{
+    gb10_status_t status;
+    char *part = NULL, *folder = NULL;
+    size_t size = strlen(path) + sizeof ".part";
+    int64_t old = 0, left = 0;
+    GB10_TRY(gb10_strdup(&folder, path, err));
+    GB10_TRY(gb10_alloc(&part, size, 1, "a path", err));
+    snprintf(part, size, "%s.part", path);
+    GB10_TRY(check_there(path, path, catalog, overwrite, &old, err));
+    GB10_TRY(check_there(path, part, catalog, overwrite, &left, err));
+    GB10_TRY(check_folder(path, dirname(folder), bytes - left, err));
+cleanup:
+    gb10_free(part);
+    gb10_free(folder);
+    return status;
+}
+
+/* Place and size of a block, or an error for one that is not in the layout. */
+static gb10_status_t locate(const io_output_t *o, io_kind_t kind, int64_t dataset, int64_t first,
+                            int64_t count, int64_t *offset, size_t *size, gb10_error_t *err)
+{
+    const io_catalog_t *c = o->catalog;
+    if ((int)kind < 0 || (int)kind >= IO_KINDS || !(o->kinds >> kind & 1) || dataset < 0 ||
+        dataset >= c->ndatasets || first < 0 || count < 0 || count > c->datasets[dataset].count ||
+        first > c->datasets[dataset].count - count)
+        return GB10_FAIL(err, GB10_ERR_INTERNAL,
+                         "%s: no matrices %lld + %lld of kind %d in dataset %lld", o->part,
+                         (long long)first, (long long)count, (int)kind, (long long)dataset);
+    const io_dataset_t *d = &c->datasets[dataset];
+    int64_t bytes = io_kind_bytes(kind, d->dtype, d->m, d->n, o->nb, o->nmetrics);
+    *size = (size_t)(count * bytes);
+    *offset = o->offset[dataset * IO_KINDS + kind] + first * bytes;
+    if (*size > 0 && o->offset[dataset * IO_KINDS + kind] < 0)
+        return GB10_FAIL(err, GB10_ERR_INTERNAL, "%s: %s of %s has no place in the file", o->part,
+                         io_kind_name(kind), d->name);
+    return GB10_OK;
+}
+
+gb10_status_t io_write(io_output_t *output, io_kind_t kind, int64_t dataset, int64_t first,
+                       int64_t count, const void *src, gb10_error_t *err)
+{
+    int64_t offset;
+    size_t size;
+    gb10_status_t status = locate(output, kind, dataset, first, count, &offset, &size, err);
+    if (status != GB10_OK)
+        return status;
+    return io_raw_write(output->fd, src, size, offset, output->part,
+                        output->catalog->datasets[dataset].name, err);
+}
+
+gb10_status_t io_read_back(io_output_t *output, io_kind_t kind, int64_t dataset, int64_t first,
+                           int64_t count, void *dst, gb10_error_t *err)
+{
+    int64_t offset;
+    size_t size;
+    gb10_status_t status = locate(output, kind, dataset, first, count, &offset, &size, err);
+    if (status != GB10_OK)
+        return status;
+    return io_raw_read(output->fd, dst, size, offset, output->part,
+                       output->catalog->datasets[dataset].name, err);
+}
+
+gb10_status_t io_output_sync(io_output_t *output, gb10_error_t *err)
+{
+    if (fsync(output->fd) == 0)
+        return GB10_OK;
+    gb10_status_t status = errno == ENOSPC || errno == EDQUOT ? GB10_ERR_SPACE : GB10_ERR_FILE;
+    return GB10_FAIL(err, status, "%s: sync failed: %s. What was written may be lost.",
+                     output->part, strerror(errno));
+}
+
+static bool set_complete(hid_t file)
+{
+    long long one = 1;
+    hid_t attribute = H5Aopen_by_name(file, "/", "complete", H5P_DEFAULT, H5P_DEFAULT);
+    bool good = attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_LLONG, &one) >= 0 &&
+                H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0;
+    io_h5_close(attribute);
+    return good;
+}
+
+/* HDF5 may report success for a close whose writes failed, so the mark is read again. */
+static gb10_status_t mark_complete(io_output_t *o, gb10_error_t *err)
+{
+    gb10_status_t status = GB10_OK;
+    char reason[IO_REASON_MAX] = "";
+    long long value = 0;
+    io_h5_lock();
+    hid_t file = io_h5_open(o->part, true);
+    bool good = file >= 0 && set_complete(file);
+    if (!good)
+        io_h5_reason(reason);
+    io_h5_close(file);
+    file = good ? io_h5_open(o->part, false) : -1;
+    if (file < 0 || !io_h5_get_number(file, "complete", &value) || value != 1)
+        status = GB10_FAIL(err, GB10_ERR_FILE, "%s cannot be marked as complete%s%s.", o->part,
+                           reason[0] ? ": " : "", reason);
+    io_h5_close(file);
+    io_h5_unlock();
+    return status;
+}
+
+gb10_status_t io_output_finish(io_output_t *output, gb10_error_t *err)
+{
+    gb10_status_t status;
+    GB10_TRY(io_output_sync(output, err));
+    GB10_TRY(mark_complete(output, err));
+    GB10_TRY(io_output_sync(output, err));
+    if (rename(output->part, output->path) != 0)
+        return GB10_FAIL(err, GB10_ERR_FILE, "%s cannot be renamed to %s: %s.", output->part,
+                         output->path, strerror(errno));
+    output->finished = true;
+    GB10_TRY(io_sync_folder(output->path, err));
+cleanup:
+    return status;
+}
+
+void io_output_close(io_output_t *output)
+{
+    if (!output)
+        return;
+    if (output->fd >= 0)
+        close(output->fd);
+    gb10_free(output->path);
+    gb10_free(output->part);
+    gb10_free(output->offset);
+    gb10_free(output);
+}
