@@ -20,22 +20,24 @@ typedef REAL vec_t __attribute__((vector_size(VECTOR_BYTES), may_alias));
 #define VL    ((int64_t)(VECTOR_BYTES / sizeof(REAL)))
 #define PARTS (1 + CPLX)
 #if SINGLE
-#define FMA(a, b, c) FMA_F(a, b, c)
-#define ABS(x)       fabsf(x)
-#define TOP          FLT_MAX
-#define TINY         FLT_TRUE_MIN
+#define FMA(a, b, c)  FMA_F(a, b, c)
+#define vfma(a, b, c) VFMA_F(a, b, c)
+#define ABS(x)        fabsf(x)
+#define TOP           FLT_MAX
+#define TINY          FLT_TRUE_MIN
 /* Exponents of a column's largest entry beyond which it is scaled, and by how much at the top. */
 #define EXP_HIGH 90
 #define EXP_DROP 40
 #define EXP_LOW  (-60)
 #else
-#define FMA(a, b, c) FMA_D(a, b, c)
-#define ABS(x)       fabs(x)
-#define TOP          DBL_MAX
-#define TINY         DBL_TRUE_MIN
-#define EXP_HIGH     940
-#define EXP_DROP     90
-#define EXP_LOW      (-900)
+#define FMA(a, b, c)  FMA_D(a, b, c)
+#define vfma(a, b, c) VFMA_D(a, b, c)
+#define ABS(x)        fabs(x)
+#define TOP           DBL_MAX
+#define TINY          DBL_TRUE_MIN
+#define EXP_HIGH      940
+#define EXP_DROP      90
+#define EXP_LOW       (-900)
 #endif
 
 /* Columns of a working copy. */
@@ -58,21 +60,9 @@ typedef struct work_t {
     int *shift;
 } work_t;
 
-INLINE vec_t N(vfma)(vec_t a, vec_t b, vec_t c)
-{
-    vec_t r;
-    for (int i = 0; i < (int)VL; i++)
-        r[i] = FMA(a[i], b[i], c[i]);
-    return r;
-}
-#define vfma N(vfma)
-
 INLINE vec_t N(splat)(REAL x)
 {
-    vec_t r;
-    for (int i = 0; i < (int)VL; i++)
-        r[i] = x;
-    return r;
+    return x - (vec_t){0};
 }
 #define splat N(splat)
 
@@ -277,23 +267,45 @@ static void N(nn)(const panel_t *V, int64_t a0, int64_t na, const panel_t *C, in
 
 /* ---- rows of W and T ---- */
 
-/* y += s x over n numbers (rounded up to whole vectors; rows are padded). */
-INLINE void N(row_axpy)(REAL *y, const REAL *x, int64_t plane_y, int64_t plane_x, REAL sr, REAL si,
-                        int64_t n)
+/* out = sum over l < count of s_l X(l, :), s_l at s[l * stride]: conjugated or negated on the way
+ * in. n numbers, rounded up to whole vectors (rows are padded); out may be a row of X. */
+static void N(combine)(REAL *out, int64_t plane, const REAL *s, int64_t stride, int64_t s_plane,
+                       REAL sign_re, REAL sign_im, const rows_t *X, int64_t count, int64_t n)
 {
-    vec_t vr = splat(sr), vi = splat(si);
-    (void)plane_y, (void)plane_x, (void)vi;
-    for (int64_t i = 0; i < n; i += VL) {
-        vec_t xr = load(x + i), yr = vfma(vr, xr, load(y + i));
+    enum { WIDE = 4 };
+    (void)plane, (void)s_plane, (void)sign_im;
+    for (int64_t i = 0; i < n; i += WIDE * VL) {
+        vec_t re[WIDE], im[WIDE];
+        int64_t left = (n - i + VL - 1) / VL, nv = left < WIDE ? left : WIDE;
+        UNROLL for (int v = 0; v < WIDE; v++) re[v] = im[v] = splat(0);
+        for (int64_t l = 0; l < count; l++) {
+            const REAL *x = X->p + l * X->rs + i;
+            vec_t sr = splat(sign_re * s[l * stride]);
 #if CPLX
-        vec_t xi = load(x + plane_x + i), yi = vfma(vr, xi, load(y + plane_y + i));
-        yr = vfma(-vi, xi, yr);
-        keep(y + plane_y + i, vfma(vi, xr, yi));
+            vec_t si = splat(sign_im * s[l * stride + s_plane]);
 #endif
-        keep(y + i, yr);
+            UNROLL for (int v = 0; v < WIDE; v++)
+            {
+                if (v >= nv)
+                    break;
+                vec_t xr = load(x + v * VL);
+                re[v] = vfma(sr, xr, re[v]);
+#if CPLX
+                vec_t xi = load(x + X->plane + v * VL);
+                re[v] = vfma(-si, xi, re[v]);
+                im[v] = vfma(sr, xi, im[v]);
+                im[v] = vfma(si, xr, im[v]);
+#endif
+            }
+        }
+        for (int v = 0; v < nv; v++) {
+            keep(out + i + v * VL, re[v]);
+            if (CPLX)
+                keep(out + plane + i + v * VL, im[v]);
+        }
     }
 }
-#define row_axpy N(row_axpy)
+#define combine N(combine)
 
 INLINE void N(row_scale)(REAL *y, int64_t plane, REAL sr, REAL si, int64_t n)
 {
@@ -315,15 +327,9 @@ INLINE void N(row_scale)(REAL *y, int64_t plane, REAL sr, REAL si, int64_t n)
 /* W (na x nc) <- T^H W with the upper triangle of T at (t0, t0). */
 static void N(t_apply)(rows_t T, int64_t t0, rows_t W, int64_t na, int64_t nc)
 {
-    for (int64_t a = na - 1; a >= 0; a--) {
-        REAL *row = W.p + a * W.rs;
-        const REAL *diagonal = T.p + (t0 + a) * T.rs + t0 + a;
-        row_scale(row, W.plane, diagonal[0], CPLX ? -diagonal[T.plane] : 0, nc);
-        for (int64_t l = 0; l < a; l++) {
-            const REAL *t = T.p + (t0 + l) * T.rs + t0 + a;
-            row_axpy(row, W.p + l * W.rs, W.plane, W.plane, t[0], CPLX ? -t[T.plane] : 0, nc);
-        }
-    }
+    for (int64_t a = na - 1; a >= 0; a--)
+        combine(W.p + a * W.rs, W.plane, T.p + t0 * T.rs + t0 + a, T.rs, T.plane, 1, -1, &W, a + 1,
+                nc);
 }
 
 /* Columns c0 .. c0+nc-1 of C <- (I - V T^H V^H) C for reflectors j0 .. j0+w-1. */
@@ -338,44 +344,20 @@ static void N(update)(work_t *q, int64_t p, int64_t j0, int64_t w, int64_t c0, i
     }
 }
 
-/* T12 = -T1 (V1^H V2) T2 for reflectors j0 .. j0+w1-1 and the w2 after them, block from p. */
+/* T12 = -T1 (V1^H V2) T2 for reflectors j0 .. j0+w1-1 and the w2 after them, block from p. T is
+ * zero below its diagonal. */
 static void N(t_join)(work_t *q, int64_t p, int64_t j0, int64_t w1, int64_t w2)
 {
     int64_t j1 = j0 + w1, t0 = j0 - p, t1 = j1 - p;
+    rows_t T2 = {q->T.p + t1 * q->T.rs + t1, q->T.rs, q->T.plane};
     tn(&q->V, j0, w1, &q->V, j1, w2, j1 / VL * VL, q->W);
+    for (int64_t a = 0; a < w1; a++)
+        combine(q->X.p + a * q->X.rs, q->X.plane, q->W.p + a * q->W.rs, 1, q->W.plane, 1, 1, &T2,
+                w2, w2);
     for (int64_t a = 0; a < w1; a++) {
-        REAL *x = q->X.p + a * q->X.rs;
-        memset(x, 0, (size_t)(q->X.rs) * sizeof(REAL));
-        for (int64_t l = 0; l < w2; l++) {
-            const REAL *w = q->W.p + a * q->W.rs + l;
-            for (int64_t b = l; b < w2; b++) {
-                const REAL *t = q->T.p + (t1 + l) * q->T.rs + t1 + b;
-#if CPLX
-                x[b] = FMA(w[0], t[0], FMA(-w[q->W.plane], t[q->T.plane], x[b]));
-                x[q->X.plane + b] =
-                    FMA(w[0], t[q->T.plane], FMA(w[q->W.plane], t[0], x[q->X.plane + b]));
-#else
-                x[b] = FMA(w[0], t[0], x[b]);
-#endif
-            }
-        }
-    }
-    for (int64_t a = 0; a < w1; a++) {
-        REAL *out = q->T.p + (t0 + a) * q->T.rs + t1;
-        for (int part = 0; part < PARTS; part++)
-            memset(out + part * q->T.plane, 0, (size_t)w2 * sizeof(REAL));
-        for (int64_t l = a; l < w1; l++) {
-            const REAL *t = q->T.p + (t0 + a) * q->T.rs + t0 + l, *x = q->X.p + l * q->X.rs;
-            for (int64_t b = 0; b < w2; b++) {
-#if CPLX
-                out[b] = FMA(-t[0], x[b], FMA(t[q->T.plane], x[q->X.plane + b], out[b]));
-                out[q->T.plane + b] =
-                    FMA(-t[0], x[q->X.plane + b], FMA(-t[q->T.plane], x[b], out[q->T.plane + b]));
-#else
-                out[b] = FMA(-t[0], x[b], out[b]);
-#endif
-            }
-        }
+        REAL *row = q->T.p + (t0 + a) * q->T.rs;
+        rows_t X = {q->X.p + a * q->X.rs, q->X.rs, q->X.plane};
+        combine(row + t1, q->T.plane, row + t0 + a, 1, q->T.plane, -1, -1, &X, w1 - a, w2);
     }
 }
 
@@ -485,12 +467,6 @@ static void N(leaf)(work_t *q, int64_t p, int64_t j0, int64_t w)
             tn(&q->V, j, 1, &q->A, j + 1, rest, r0, q->W);
             row_scale(q->W.p, q->W.plane, tr, -ti, rest);
             nn(&q->V, j, 1, &q->A, j + 1, rest, r0, q->W);
-        }
-        for (int64_t a = 0; a < before; a++) { /* column of T: -tau T (V^H v) */
-            REAL *t = q->T.p + (j0 - p + a) * q->T.rs + j - p;
-            t[0] = 0;
-            if (CPLX)
-                t[q->T.plane] = 0;
         }
         if (before > 0)
             tn(&q->V, j0, before, &q->V, j, 1, r0, q->W);
@@ -698,6 +674,7 @@ static gb10_info_t N(factor)(work_t *q, const gb10_geqrf_args_t *args, int64_t b
         return info;
     for (int64_t p = 0; p < q->k; p += q->block) {
         int64_t w = min64(q->block, q->k - p);
+        memset(q->T.p, 0, (size_t)(q->T.rs * w) * sizeof(REAL));
         N(factor_panel)(q, p, p, w);
         N(store_t)(q, args->T, b, p, w);
         if (p + w < q->n)
@@ -794,7 +771,7 @@ static void N(geqrf)(const gb10_geqrf_args_t *args, void *workspace)
 #undef NN_C
 #undef tn
 #undef nn
-#undef row_axpy
+#undef combine
 #undef row_scale
 #undef N
 #undef LETTER
