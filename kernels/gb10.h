@@ -119,7 +119,8 @@ enum {
     GB10_COLUMN_BACKWARD_ERROR = 1, /* max_j ||(A - QR)e_j|| / ||a_j||                         */
     GB10_ORTHOGONALITY = 2,         /* ||I - Q^H Q||_F, thin Q                                 */
     GB10_COLUMN_NORM_ERROR = 3,     /* max_j | ||R e_j|| - ||a_j|| | / ||a_j||                 */
-    GB10_T_CONSISTENCY = 4,         /* max over blocks of ||T + T^H - T V^H V T^H||_F          */
+    GB10_T_CONSISTENCY = 4,         /* max over blocks of ||T + T^H - T V^H V T^H||_F
+                                       / max(1, ||T||_F^2 / (2 b)), b columns in the block     */
     GB10_PROBE_ERROR = 5,           /* max of ||(A - QR)x||/||A||_F and ||Q^H Q x - x||, x = +-1*/
     GB10_RDIAG_MIN = 6,             /* smallest and largest |R_jj|                             */
     GB10_RDIAG_MAX = 7,
@@ -135,9 +136,10 @@ extern const char *const gb10_metric_names[GB10_METRICS];
  *   column_backward_error  32 u
  *   orthogonality          20 sqrt(k) u
  *   column_norm_error      16 u
- *   t_consistency          20 sqrt(k) u: I - Q_p Q_p^H of one block is V X V^H, X the matrix
- *                          measured, and the columns of V have norms between 1 and sqrt(2), so X
- *                          is of the size of the block's loss of orthogonality
+ *   t_consistency          20 sqrt(k) u, as I - Q_p Q_p^H of a block is V X V^H with X what is
+ *                          measured. An error E of T T^-1 gives X = -(E T^H + T E^H), and E grows
+ *                          with |T|: so X is divided by ||T||_F^2 per column where that is more
+ *                          than two reflectors' worth (usual blocks: 1 to 2.5, Frank's: 16)
  *   probe_error            4 times the larger gate of its two parts, each part being judged by 4
  *                          times its own: x is one draw, and the mean square over all x is the
  *                          Frobenius norm */

@@ -196,12 +196,12 @@ static void orthogonality(gb10_checker_t *c)
 
 /* ---- T against V ---- */
 
-/* ||T + T^H - T V^H V T^H||_F of the block of kb reflectors from p. */
+/* ||T + T^H - T V^H V T^H||_F / max(1, ||T||_F^2 / (2 kb)) of the block of kb reflectors from p. */
 static double t_residual(gb10_checker_t *c, int64_t p, int64_t kb)
 {
     gb10_planes_t V = gb10_planes_at(c->V, p, p);
     int64_t width = gb10_padded(kb);
-    double sum = 0;
+    double sum = 0, square = 0;
     load_t(c, p, kb);
     gb10_planes_zero(c->G, kb, width);
     gb10_planes_zero(c->Y, kb, width);
@@ -213,11 +213,13 @@ static double t_residual(gb10_checker_t *c, int64_t p, int64_t kb)
         for (int64_t i = 0; i < kb; i++)
             for (int64_t j = 0; j < kb; j++) {
                 int64_t at = i * c->X.rs + j, att = i * c->T.rs + j;
-                double e = c->X.hi[q][at] + c->T.hi[q][att] + c->TH.hi[q][att];
+                double t = c->T.hi[q][att], e = c->X.hi[q][at] + t + c->TH.hi[q][att];
                 e += c->low ? c->X.lo[q][at] : 0;
                 sum += e * e;
+                square += t * t;
             }
-    return sqrt(sum);
+    double growth = square / (double)(2 * kb);
+    return sqrt(sum) / (growth > 1 ? growth : 1);
 }
 
 static void t_consistency(gb10_checker_t *c)
