@@ -49,7 +49,7 @@ typedef struct batch_spec {
     const gb10_family_t *family;
     gb10_dtype_t dtype;
     int64_t m, n, count;
-    double cond;
+    double cond; /* 0: the family's default */
     char name[256];
 } batch_spec_t;
 
@@ -95,7 +95,7 @@ static gb10_status_t parse_spec(const char *text, batch_spec_t *spec, gb10_error
 {
     char copy[512], *save = NULL;
     gb10_status_t status = GB10_OK;
-    *spec = (batch_spec_t){.cond = 1e6};
+    *spec = (batch_spec_t){.cond = 0};
     if (strlen(text) >= sizeof copy)
         return bad_spec(text, "it is too long", err);
     memcpy(copy, text, strlen(text) + 1);
@@ -133,6 +133,8 @@ static gb10_status_t fill(io_output_t *output, const batch_spec_t *spec, int64_t
     enum { PIECE = 16 << 20 };
     int64_t one = spec->m * spec->n * (int64_t)gb10_dtype_size(spec->dtype);
     int64_t batch = one > 0 && one < PIECE ? PIECE / one : 1;
+    gb10_family_args_t args = {
+        .dtype = spec->dtype, .m = spec->m, .n = spec->n, .seed = seed, .cond = spec->cond};
     char *buffer = NULL;
     gb10_status_t status = GB10_OK;
     if (one == 0)
@@ -141,9 +143,10 @@ static gb10_status_t fill(io_output_t *output, const batch_spec_t *spec, int64_t
     GB10_TRY(gb10_alloc(&buffer, (size_t)batch, (size_t)one, spec->name, err));
     for (int64_t first = 0; first < spec->count; first += batch) {
         int64_t count = spec->count - first < batch ? spec->count - first : batch;
-        for (int64_t i = 0; i < count; i++)
-            GB10_TRY(gb10_family_fill(spec->family, spec->dtype, spec->m, spec->n, seed, first + i,
-                                      spec->cond, buffer + i * one, err));
+        for (int64_t i = 0; i < count; i++) {
+            args.index = first + i;
+            GB10_TRY(gb10_family_fill(spec->family, &args, buffer + i * one, err));
+        }
         GB10_TRY(io_write(output, IO_A, dataset, first, count, buffer, err));
     }
 cleanup:
@@ -213,7 +216,7 @@ static int run_gen(const cli_command_t *command, void *options, char **args, int
     if (o->list) {
         const gb10_family_t *family;
         for (int i = 0; (family = gb10_family_at(i)); i++)
-            printf("  %-24s %s\n", family->name, family->description);
+            printf("  %-24s %s\n", gb10_family_name(family), gb10_family_about(family));
         return EXIT_DONE;
     }
     if (nargs < 1)

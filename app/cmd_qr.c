@@ -119,8 +119,9 @@ static gb10_status_t open_input(qr_run_t *run, gb10_error_t *err)
     size_t size = 0;
     int origin;
     if (team->rank == 0)
-        status = io_catalog_open(&run->catalog, run->input, run->options->datasets.item,
-                                 run->options->datasets.n, run->options->narrow, err);
+        status =
+            io_catalog_open(&run->catalog, run->input, run->options->datasets.item,
+                            run->options->datasets.n, run->options->narrow ? IO_NARROW : 0, err);
     if (team->rank == 0 && status == GB10_OK)
         status = check_tolerance(run, err);
     if (team->rank == 0 && status == GB10_OK && team->size > 1)
