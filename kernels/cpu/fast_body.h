@@ -166,9 +166,9 @@ static void N(tn)(const panel_t *V, int64_t a0, int64_t na, const panel_t *C, in
     for (int64_t a = 0; a < na; a++)
         for (int q = 0; q < PARTS; q++)
             memset(W.p + a * W.rs + q * W.plane, 0, (size_t)nc * sizeof(REAL));
-    for (int64_t r = r0; r < V->ld; r += ROWS_CHUNK) {
-        int64_t rows = min64(ROWS_CHUNK, V->ld - r), a = 0;
-        while (a < na) {
+    for (int64_t r = r0, rows; r < V->ld; r += rows) {
+        rows = min64(r == r0 ? ROWS_HEAD : ROWS_CHUNK, V->ld - r);
+        for (int64_t a = 0; a < na;) {
             int step = a + TN_A <= na ? TN_A : 1;
             N(tn_row)
             (step, V->p + (a0 + a) * V->cs + r, V->cs, C, r, rows, c0, nc, W.p + a * W.rs, W.rs,
@@ -372,87 +372,100 @@ static REAL N(amax)(const REAL *x, int64_t n)
     return top;
 }
 
-/* Sum of (x * 2^-e)^2 in double, in eight interleaved sums of at most ROWS_CHUNK / 8 terms. */
-static double N(squares)(const REAL *x, int64_t n, double scale)
+/* Adds (x * scale)^2 for n numbers. */
+static void N(squares)(sum_t *sum, const REAL *x, int64_t n, double scale)
 {
-    double total = 0;
-    for (int64_t at = 0; at < n; at += ROWS_CHUNK) {
-        double s[8] = {0};
-        int64_t end = min64(n, at + ROWS_CHUNK), i = at;
-        for (; i + 8 <= end; i += 8)
-            for (int l = 0; l < 8; l++) {
-                double y = (double)x[i + l] * scale;
-                s[l] = FMA_D(y, y, s[l]);
-            }
-        for (; i < end; i++) {
-            double y = (double)x[i] * scale;
-            s[0] = FMA_D(y, y, s[0]);
-        }
-        total += ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
-    }
-    return total;
+    sum_t s = *sum;
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int l = 0; l < 8; l++)
+            sum_add(&s, l, (double)x[i + l] * scale);
+    for (; i < n; i++)
+        sum_add(&s, 0, (double)x[i] * scale);
+    *sum = s;
 }
 
-/* Reflector of column j (larfg of LAPACK): beta to the diagonal of A, v to V, tau. Sums of squares
- * outside a safe window are formed again from numbers scaled by a power of two. */
+/* What makes a reflector of a column (alpha, x): all numbers are scale times the column's. */
+typedef struct N(larfg) {
+    double alpha[2], beta, scale;
+    bool identity; /* x is zero, alpha real: H = I */
+} N(larfg_t);
+
+/* beta = -+ ||(alpha, x)||. A sum of squares outside a safe window is formed again from numbers
+ * scaled by a power of two. */
+static N(larfg_t) N(find_beta)(const work_t *q, int64_t j)
+{
+    const REAL *a = q->A.p + j * q->A.cs, *x = a + j + 1;
+    int64_t ld = q->A.ld, tail = q->m - j - 1;
+    N(larfg_t) h = {.alpha = {(double)a[j], CPLX ? (double)a[ld * CPLX + j] : 0}, .scale = 1};
+    sum_t s = {{0}, {0}};
+    for (int part = 0; part < PARTS; part++)
+        N(squares)(&s, x + part * ld, tail, 1);
+    double below = sum_total(&s);
+    if (!(below > 0x1p-900 && below < 0x1p1000 && fabs(h.alpha[0]) < 0x1p500 &&
+          fabs(h.alpha[1]) < 0x1p500)) {
+        double top = 0;
+        for (int part = 0; part < PARTS; part++)
+            top = fmax(top, (double)N(amax)(x + part * ld, tail));
+        h.identity = top == 0 && h.alpha[1] == 0;
+        if (h.identity)
+            return h;
+        int e = ilogb(fmax(top, fmax(fabs(h.alpha[0]), fabs(h.alpha[1]))));
+        h.scale = ldexp(1, -(e < -1000 ? -1000 : e > 1000 ? 1000 : e));
+        h.alpha[0] *= h.scale;
+        h.alpha[1] *= h.scale;
+        s = (sum_t){{0}, {0}};
+        for (int part = 0; part < PARTS; part++)
+            N(squares)(&s, x + part * ld, tail, h.scale);
+    }
+    sum_add(&s, 1, h.alpha[0]);
+    sum_add(&s, 2, h.alpha[1]);
+    h.beta = -copysign(sqrt(sum_total(&s)), h.alpha[0]);
+    return h;
+}
+
+/* v below its 1: x / (alpha - beta). */
+static void N(fill_v)(const work_t *q, int64_t j, const N(larfg_t) * h)
+{
+    const REAL *x = q->A.p + j * q->A.cs;
+    REAL *v = q->V.p + j * q->V.cs;
+    double d = h->alpha[0] - h->beta;
+#if CPLX
+    int64_t ld = q->A.ld;
+    double e = h->alpha[1], square = FMA_D(d, d, e * e);
+    for (int64_t i = j + 1; i < q->m; i++) {
+        double xr = (double)x[i] * h->scale, xi = (double)x[ld + i] * h->scale;
+        v[i] = (REAL)(FMA_D(xr, d, xi * e) / square);
+        v[ld + i] = (REAL)(FMA_D(xi, d, -(xr * e)) / square);
+    }
+#else
+    for (int64_t i = j + 1; i < q->m; i++)
+        v[i] = (REAL)((double)x[i] * h->scale / d);
+#endif
+}
+
+/* Reflector of column j (larfg of LAPACK): beta to the diagonal of A, v to V, tau. */
 static void N(reflect)(work_t *q, int64_t p, int64_t j)
 {
     REAL *a = q->A.p + j * q->A.cs, *v = q->V.p + j * q->V.cs, *tau = q->tau + PARTS * j;
-    int64_t ld = q->A.ld, tail = q->m - j - 1;
-    double alpha[2] = {(double)a[j], CPLX ? (double)a[ld * CPLX + j] : 0}, s = 0, scale = 1;
-    for (int part = 0; part < PARTS; part++)
-        s += N(squares)(a + part * ld + j + 1, tail, 1);
-    double all = s + alpha[0] * alpha[0] + alpha[1] * alpha[1];
-    if (!(s > 0x1p-900 && all < 0x1p1000)) {
-        REAL top = 0, head = (REAL)fmax(fabs(alpha[0]), fabs(alpha[1]));
-        for (int part = 0; part < PARTS; part++)
-            top = (REAL)fmax(top, N(amax)(a + part * ld + j + 1, tail));
-        s = 0;
-        if (top > 0 || alpha[1] != 0) {
-            int e = ilogb((double)(top > head ? top : head));
-            e = e < -1000 ? -1000 : e > 1000 ? 1000 : e;
-            scale = ldexp(1, -e);
-            for (int part = 0; part < PARTS; part++)
-                s += N(squares)(a + part * ld + j + 1, tail, scale);
-            /* Squares that vanish beside alpha's change nothing, but the tail is not zero. */
-            alpha[0] *= scale;
-            alpha[1] *= scale;
-        }
-        all = top > 0 || alpha[1] != 0 ? s + alpha[0] * alpha[0] + alpha[1] * alpha[1] : 0;
+    int64_t ld = q->A.ld, start = p / VL * VL;
+    N(larfg_t) h = N(find_beta)(q, j);
+    for (int part = 0; part < PARTS; part++) { /* zeros around v, all of it when H = I */
+        int64_t from = h.identity ? j : q->m;
+        memset(v + part * ld + start, 0, (size_t)(j - start) * sizeof(REAL));
+        memset(v + part * ld + from, 0, (size_t)(ld - from) * sizeof(REAL));
+        v[part * ld + j] = part == 0;
+        tau[part] = 0;
     }
-    for (int part = 0; part < PARTS; part++)
-        memset(v + part * ld + p / VL * VL, 0, (size_t)(j - p / VL * VL) * sizeof(REAL));
-    v[j] = 1;
-    if (CPLX)
-        v[ld * CPLX + j] = 0;
-    if (all == 0) { /* H = I */
-        for (int part = 0; part < PARTS; part++) {
-            tau[part] = 0;
-            memset(v + part * ld + j + 1, 0, (size_t)(ld - j - 1) * sizeof(REAL));
-        }
+    if (h.identity)
         return;
+    tau[0] = (REAL)((h.beta - h.alpha[0]) / h.beta);
+    a[j] = (REAL)(h.beta / h.scale);
+    if (CPLX) {
+        tau[CPLX] = (REAL)(-h.alpha[1] / h.beta);
+        a[ld * CPLX + j] = 0;
     }
-    double beta = -copysign(sqrt(all), alpha[0]);
-    double d[2] = {alpha[0] - beta, alpha[1]}, square = d[0] * d[0] + d[1] * d[1];
-    tau[0] = (REAL)((beta - alpha[0]) / beta);
-    a[j] = (REAL)(beta / scale);
-#if CPLX
-    tau[1] = (REAL)(-alpha[1] / beta);
-    a[ld + j] = 0;
-    double ir = d[0] / square, ii = -d[1] / square;
-    for (int64_t i = j + 1; i < q->m; i++) {
-        double xr = (double)a[i] * scale, xi = (double)a[ld + i] * scale;
-        v[i] = (REAL)(xr * ir - xi * ii);
-        v[ld + i] = (REAL)(xr * ii + xi * ir);
-    }
-    memset(v + ld + q->m, 0, (size_t)(ld - q->m) * sizeof(REAL));
-#else
-    (void)square;
-    double inverse = 1 / d[0];
-    for (int64_t i = j + 1; i < q->m; i++)
-        v[i] = (REAL)((double)a[i] * scale * inverse);
-#endif
-    memset(v + q->m, 0, (size_t)(ld - q->m) * sizeof(REAL));
+    N(fill_v)(q, j, &h);
 }
 
 /* Columns j0 .. j0+w-1, w <= LEAF, one by one, with their T. */
@@ -567,10 +580,11 @@ static gb10_info_t N(prepare)(work_t *q)
             x[i] = y == 0 && x[i] != 0 ? (REAL)copysign((double)TINY, (double)x[i]) : y;
         }
         if (shift > 0) {
-            double s = 0, scale = ldexp(1, -(EXP_HIGH > 900 ? 900 : EXP_HIGH));
+            sum_t s = {{0}, {0}};
+            double scale = ldexp(1, -(EXP_HIGH > 900 ? 900 : EXP_HIGH));
             for (int part = 0; part < PARTS; part++)
-                s += N(squares)(x + part * q->A.ld, q->m, scale);
-            if (!(sqrt(s) <= ldexp((double)TOP, -shift) * scale))
+                N(squares)(&s, x + part * q->A.ld, q->m, scale);
+            if (!(sqrt(sum_total(&s)) <= ldexp((double)TOP, -shift) * scale))
                 info = GB10_INFO_NOT_REPRESENTABLE;
         }
     }

@@ -32,9 +32,11 @@ enum { VECTOR_BYTES = 16, TILE_COLS = 3, TILE_ROWS = 3, TILE_OUT = 4 };
 enum { TILE_CPLX = 2 };
 
 enum {
-    LEAF = 8,         /* columns factored without blocking                                     */
-    BLOCK = 32,       /* least width of an internal block; a multiple of the file's nb         */
-    ROWS_CHUNK = 512, /* rows summed in one run: bounds the error of long sums, fits the cache */
+    LEAF = 8,         /* columns factored without blocking                                      */
+    BLOCK = 32,       /* least width of an internal block; a multiple of the file's nb          */
+    ROWS_CHUNK = 256, /* rows summed in one run: bounds the error of long sums, fits the cache  */
+    ROWS_HEAD = 64,   /* the same for the first rows, where v's 1 and often the largest entries
+                         are: a run of small terms on top of a large one would cost its last bits */
     STRIP = 48        /* trailing columns updated together                                      */
 };
 
@@ -67,6 +69,30 @@ static int64_t block_width(int64_t nb, int64_t k)
 {
     nb = min64(nb, k);
     return nb >= BLOCK || nb < 1 ? nb : (BLOCK + nb - 1) / nb * nb;
+}
+
+/* A sum of squares in eight interleaved parts, each with the rounding errors it has met: beta must
+ * be right to the last bit or so, since its error enters every later column. */
+typedef struct sum {
+    double part[8], lost[8];
+} sum_t;
+
+INLINE void sum_add(sum_t *s, int at, double y)
+{
+    double next = FMA_D(y, y, s->part[at]);
+    s->lost[at] += FMA_D(y, y, -(next - s->part[at]));
+    s->part[at] = next;
+}
+
+static double sum_total(const sum_t *s)
+{
+    double total = 0, lost = 0;
+    for (int i = 0; i < 8; i++) {
+        double next = total + s->part[i];
+        lost += s->part[i] - (next - total) + s->lost[i];
+        total = next;
+    }
+    return total + lost;
 }
 
 #define LETTER s
