@@ -78,14 +78,16 @@ static gb10_status_t describe_storage(io_found_t *found, hid_t id, gb10_error_t 
     gb10_status_t status = GB10_OK;
     io_dataset_t *d = &found->dataset;
     hsize_t chunk[IO_RANK_MAX];
-    hid_t properties = H5Dget_create_plist(id);
-    H5D_layout_t layout = properties < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(properties);
+    haddr_t offset = H5Dget_offset(id);
     d->offset = -1;
     d->quantum = 1;
-    if (layout == H5D_CONTIGUOUS && H5Pget_external_count(properties) == 0) {
-        haddr_t offset = H5Dget_offset(id); /* undefined when it was never written */
-        d->offset = offset == HADDR_UNDEF ? -1 : (int64_t)offset;
-    } else if (layout == H5D_CHUNKED && H5Pget_chunk(properties, IO_RANK_MAX, chunk) >= 0) {
+    if (offset != HADDR_UNDEF) { /* contiguous, in this file and written */
+        d->offset = (int64_t)offset;
+        return GB10_OK;
+    }
+    hid_t properties = H5Dget_create_plist(id);
+    H5D_layout_t layout = properties < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(properties);
+    if (layout == H5D_CHUNKED && H5Pget_chunk(properties, IO_RANK_MAX, chunk) >= 0) {
         d->quantum = chunk_quantum(d, chunk);
         GB10_TRY(describe_filters(found, properties, err));
     } else if (layout == H5D_LAYOUT_ERROR) {

@@ -128,12 +128,16 @@ void io_types_close(io_types_t *types)
         io_h5_close(types->id[i]);
 }
 
-/* What the creation of every object needs, made once. */
+/* What the creation of every object needs, made once, and the group the last one was made in: link
+ * properties, which make missing groups, cost a third of a creation. */
 typedef struct maker {
     io_output_t *output;
     const io_spec_t *spec;
     hid_t file, links, groups, datasets, text, scalar;
     io_types_t types;
+    hid_t folder;
+    const char *folder_path; /* in the catalog's name of the dataset made before */
+    size_t folder_length;
     gb10_error_t *err;
 } maker_t;
 
@@ -156,7 +160,6 @@ static bool maker_open(maker_t *k)
     k->scalar = H5Screate(H5S_SCALAR);
     return types && k->text >= 0 && k->scalar >= 0 &&
            H5Pset_create_intermediate_group(k->links, 1) >= 0 &&
-           H5Pset_char_encoding(k->links, H5T_CSET_UTF8) >= 0 &&
            H5Pset_obj_track_times(k->groups, false) >= 0 &&
            H5Pset_obj_track_times(k->datasets, false) >= 0 &&
            H5Pset_layout(k->datasets, H5D_CONTIGUOUS) >= 0 &&
@@ -167,6 +170,7 @@ static bool maker_open(maker_t *k)
 static void maker_close(maker_t *k)
 {
     io_types_close(&k->types);
+    io_h5_close(k->folder);
     io_h5_close(k->scalar);
     io_h5_close(k->text);
     io_h5_close(k->datasets);
@@ -192,8 +196,34 @@ static bool put_number(const maker_t *k, hid_t object, const char *name, long lo
     return good;
 }
 
-static gb10_status_t make_dataset(maker_t *k, hid_t parent, const char *name, int64_t i,
-                                  io_kind_t kind)
+/* Where a new object goes. */
+typedef struct place {
+    hid_t parent, links;
+    const char *name;
+} place_t;
+
+/* The place of a catalogued path: under the folder of the object made before when it is the same
+ * one, else under the root, with properties that make missing groups. */
+static place_t place_of(maker_t *k, const char *path)
+{
+    size_t length = (size_t)(strrchr(path, '/') - path);
+    char folder[1024];
+    if (!k->folder_path || length != k->folder_length ||
+        memcmp(path, k->folder_path, length) != 0) {
+        io_h5_close(k->folder);
+        k->folder = -1;
+        k->folder_path = path;
+        k->folder_length = length;
+    } else if (k->folder < 0 && length < sizeof folder) {
+        snprintf(folder, sizeof folder, "%.*s/", (int)length, path);
+        k->folder = H5Gopen2(k->file, folder, H5P_DEFAULT);
+    }
+    if (k->folder < 0)
+        return (place_t){k->file, k->links, path};
+    return (place_t){k->folder, H5P_DEFAULT, path + length + 1};
+}
+
+static gb10_status_t make_dataset(maker_t *k, place_t place, int64_t i, io_kind_t kind)
 {
     const io_dataset_t *d = &k->output->catalog->datasets[i];
     io_shape_t shape = io_kind_shape(kind, d->dtype, d->m, d->n, k->spec->nb, k->spec->nmetrics);
@@ -204,8 +234,8 @@ static gb10_status_t make_dataset(maker_t *k, hid_t parent, const char *name, in
     for (int j = 0; j < shape.rank; j++)
         dims[rank++] = (hsize_t)shape.dims[j];
     hid_t space = H5Screate_simple(rank, dims, NULL);
-    hid_t id = H5Dcreate2(parent, name, k->types.id[io_kind_type(kind, d->dtype)], space, k->links,
-                          k->datasets, H5P_DEFAULT);
+    hid_t id = H5Dcreate2(place.parent, place.name, k->types.id[io_kind_type(kind, d->dtype)],
+                          space, place.links, k->datasets, H5P_DEFAULT);
     bool good = id >= 0;
     if (good && kind == IO_METRICS && k->spec->metric_columns)
         good = put_text(k, id, "columns", k->spec->metric_columns);
@@ -213,7 +243,7 @@ static gb10_status_t make_dataset(maker_t *k, hid_t parent, const char *name, in
     k->output->offset[i * IO_KINDS + kind] = offset == HADDR_UNDEF ? -1 : (int64_t)offset;
     io_h5_close(id);
     io_h5_close(space);
-    return good ? GB10_OK : refused(k, "dataset", name[0] == '/' ? name : d->name);
+    return good ? GB10_OK : refused(k, "dataset", d->name);
 }
 
 /* text as a JSON string, cut at the end of `json` when it is too long. */
@@ -256,7 +286,8 @@ static gb10_status_t make_group(maker_t *k, int64_t i)
     gb10_status_t status;
     char *json = NULL;
     size_t size = JSON_MAX + 6 * strlen(d->name);
-    hid_t group = H5Gcreate2(k->file, d->name, k->links, k->groups, H5P_DEFAULT);
+    place_t place = place_of(k, d->name);
+    hid_t group = H5Gcreate2(place.parent, place.name, place.links, k->groups, H5P_DEFAULT);
     if (group < 0)
         return refused(k, "group", d->name);
     GB10_TRY(gb10_alloc(&json, size, 1, "a description", k->err));
@@ -264,9 +295,11 @@ static gb10_status_t make_group(maker_t *k, int64_t i)
         status = refused(k, "attribute fugu of", d->name);
         goto cleanup;
     }
-    for (int kind = 0; kind < IO_KINDS; kind++)
+    for (int kind = 0; kind < IO_KINDS; kind++) {
+        place = (place_t){group, H5P_DEFAULT, io_kind_name((io_kind_t)kind)};
         if (k->spec->kinds >> kind & 1)
-            GB10_TRY(make_dataset(k, group, io_kind_name((io_kind_t)kind), i, (io_kind_t)kind));
+            GB10_TRY(make_dataset(k, place, i, (io_kind_t)kind));
+    }
 cleanup:
     gb10_free(json);
     io_h5_close(group);
@@ -320,7 +353,7 @@ static gb10_status_t lay_out(maker_t *k)
         return refused(k, "the types of", "the file");
     GB10_TRY(put_root(k, gen));
     for (int64_t i = 0; i < catalog->ndatasets; i++)
-        GB10_TRY(gen ? make_dataset(k, k->file, catalog->datasets[i].name, i, IO_A)
+        GB10_TRY(gen ? make_dataset(k, place_of(k, catalog->datasets[i].name), i, IO_A)
                      : make_group(k, i));
     if (H5Fflush(k->file, H5F_SCOPE_GLOBAL) < 0)
         status = refused(k, "the layout of", "the file");
@@ -388,6 +421,7 @@ gb10_status_t io_output_create(io_output_t **output, const char *path, const io_
     bool created = false;
     maker_t maker = {.spec = spec, .err = err};
     maker.file = maker.links = maker.groups = maker.datasets = maker.text = maker.scalar = -1;
+    maker.folder = -1;
     for (int i = 0; i < IO_TYPES; i++)
         maker.types.id[i] = -1;
     *output = NULL;
