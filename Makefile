@@ -5,8 +5,6 @@ CFLAGS ?= -O2 -g
 BUILD ?= build
 prefix ?= /usr/local
 WITH_SCALAPACK ?= auto
-WITH_CUDA ?= auto
-QEMU_CC ?= aarch64-linux-gnu-gcc
 .DEFAULT_GOAL := all
 
 # What is there. `deps` installs what is missing before demo and test look.
@@ -16,7 +14,9 @@ MPI_CFLAGS := $(shell mpicc --showme:compile 2>/dev/null)
 MPI_LIBS := $(shell mpicc --showme:link 2>/dev/null)
 HAVE_SCALAPACK := $(if $(wildcard $(addsuffix /libscalapack-openmpi.so,/usr/lib/$(shell $(CC) -dumpmachine) /usr/lib64 /usr/lib)),1,0)
 SCALAPACK := $(if $(filter auto,$(WITH_SCALAPACK)),$(HAVE_SCALAPACK),$(WITH_SCALAPACK))
-NVCC ?= $(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc 2>/dev/null))
+ifeq ($(WITH_SCALAPACK)$(HAVE_SCALAPACK),10)
+$(error WITH_SCALAPACK=1, but libscalapack-openmpi is not installed; run make deps)
+endif
 GIT_DESCRIBE := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(if $(WERROR),-Werror)
@@ -67,6 +67,112 @@ endef
 $(foreach i,$(ISAS),$(eval $(call isa_rule,$(i))))
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+# ---- tests ----
+TEST_SRC := $(wildcard tests/unit/test_*.c tests/kernels/test_*.c)
+MPI_TEST_SRC := $(wildcard tests/mpi/test_*.c)
+TEST_OBJ := $(call obj,$(filter-out app/main.c,$(APP_SRC)) $(IO_SRC) $(MPI_SRC) $(wildcard tests/support/*.c))
+TEST_EXE := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
+MPI_TEST_EXE := $(patsubst %.c,$(BUILD)/%,$(MPI_TEST_SRC))
+$(BUILD)/obj/tests/%.o: EXTRA = $(HDF5_CFLAGS) $(MPI_CFLAGS) -Wno-missing-prototypes
+$(TEST_EXE) $(MPI_TEST_EXE): $(BUILD)/%: $(BUILD)/obj/%.o $(TEST_OBJ) $(BUILD)/libgb10qr.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcriterion -llapacke -lopenblas $(APP_LIBS)
+$(BUILD)/dump_catalog: $(BUILD)/obj/tests/io/dump_catalog.o $(call obj,$(IO_SRC)) $(BUILD)/libgb10qr.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(HDF5_LIBS) -lm -pthread
+$(BUILD)/bench_geqrf: $(BUILD)/obj/tests/bench/bench_geqrf.o $(BUILD)/libgb10qr.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -llapacke -lopenblas -lm -pthread
+
+# Same bodies without Criterion, for qemu-user and ThreadSanitizer: core, kernels and io alone.
+PLAIN_OBJ := $(patsubst %.c,$(BUILD)/plain/%.o,$(TEST_SRC) $(wildcard tests/support/*.c))
+PLAIN_SRC := $(filter-out tests/unit/test_app_%.c tests/unit/test_mpi_%.c,$(TEST_SRC))
+PLAIN_EXE := $(patsubst %.c,$(BUILD)/plain/%,$(PLAIN_SRC))
+$(BUILD)/plain/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE) $(CFLAGS) $(HDF5_CFLAGS) -Wno-missing-prototypes -DTEST_PLAIN -c -o $@ $<
+$(PLAIN_EXE): %: %.o $(patsubst %.c,$(BUILD)/plain/%.o,$(wildcard tests/support/*.c)) $(call obj,$(IO_SRC)) $(BUILD)/libgb10qr.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -llapacke -lopenblas $(HDF5_LIBS) $(LDLIBS) -lm -pthread
+
+.PHONY: test-build plain-build
+test-build: all $(TEST_EXE) $(MPI_TEST_EXE) $(BUILD)/dump_catalog
+plain-build: $(PLAIN_EXE)
+
+.PHONY: test
+test: ## install what is missing, build, run every test that needs no GPU
+	@jobs/deps.sh
+	@$(MAKE) --no-print-directory WITH_SCALAPACK=1 test-build
+	@tests/run.sh $(BUILD)
+
+.PHONY: check
+check: ## the long form: every family at every size
+	@jobs/deps.sh
+	@$(MAKE) --no-print-directory WITH_SCALAPACK=1 test-build
+	@FUGU_TEST_LONG=1 tests/run.sh $(BUILD)
+
+.PHONY: demo
+demo: ## install what is missing, build, and show what fugu does
+	@jobs/deps.sh
+	@$(MAKE) --no-print-directory WITH_SCALAPACK=1 all
+	@jobs/demo.sh $(BUILD)/fugu
+
+.PHONY: deps
+deps: ## install the Debian packages that are missing
+	@jobs/deps.sh
+
+.PHONY: bench
+bench: $(BUILD)/bench_geqrf ## the cpu backend against LAPACK over OpenBLAS, one core
+	OPENBLAS_NUM_THREADS=1 $(BUILD)/bench_geqrf
+
+SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+.PHONY: asan
+asan: ## unit and kernel tests under AddressSanitizer and UBSan
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" test-build
+	@ASAN_OPTIONS=detect_leaks=1 tests/run.sh $(BUILD)/asan unit
+
+.PHONY: coverage
+coverage: ## line coverage of the unit and kernel tests (gcov)
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/coverage CFLAGS="-O1 -g --coverage" test-build
+	@tests/run.sh $(BUILD)/coverage unit
+	@tests/lint/coverage.sh $(BUILD)/coverage
+
+# ---- style ----
+C_FILES := $(wildcard app/*.[ch] io/*.[ch] mpi/*.[ch] kernels/*.[ch] kernels/*/*.[ch] tests/*/*.[ch])
+.PHONY: format
+format: ## rewrite all C files with clang-format
+	clang-format -i $(C_FILES)
+.PHONY: format-check
+format-check: ## fail when clang-format would change a file
+	clang-format --dry-run -Werror $(C_FILES)
+.PHONY: lint
+lint: format-check ## clang-tidy, cppcheck, shellcheck, the include rule, size report
+	@tests/lint/includes.sh
+	@tests/lint/man.sh $(BUILD)/fugu
+	shellcheck jobs/*.sh tests/*.sh tests/*/*.sh .ci/run
+	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -I. --suppressions-list=tests/lint/cppcheck.txt app io mpi kernels
+	@tests/lint/tidy.sh $(HDF5_CFLAGS) $(MPI_CFLAGS)
+	@tests/lint/sizes.sh
+
+# ---- install ----
+.PHONY: install
+install: all ## install program, library, header, man page and pkg-config file below prefix
+	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/lib/pkgconfig $(DESTDIR)$(prefix)/include $(DESTDIR)$(prefix)/share/man/man1
+	install -m 755 $(BUILD)/fugu $(DESTDIR)$(prefix)/bin/
+	install -m 644 $(BUILD)/libgb10qr.a $(DESTDIR)$(prefix)/lib/
+	install -m 755 $(BUILD)/libgb10qr.so $(DESTDIR)$(prefix)/lib/libgb10qr.so.0
+	ln -sf libgb10qr.so.0 $(DESTDIR)$(prefix)/lib/libgb10qr.so
+	awk '/^#include "kernels/ { gsub(/"/, "", $$2); while ((getline line < $$2) > 0) print line; next } 1' kernels/gb10.h > $(DESTDIR)$(prefix)/include/gb10.h
+	install -m 644 app/fugu.1 $(DESTDIR)$(prefix)/share/man/man1/
+	printf 'prefix=%s\nName: gb10qr\nDescription: batched Householder QR\nVersion: 0.1.0\nLibs: -L$${prefix}/lib -lgb10qr -lm -pthread\nCflags: -I$${prefix}/include\n' '$(prefix)' > $(DESTDIR)$(prefix)/lib/pkgconfig/gb10qr.pc
+.PHONY: uninstall
+uninstall: ## remove what install put there
+	cd $(DESTDIR)$(prefix) && rm -f bin/fugu lib/libgb10qr.a lib/libgb10qr.so lib/libgb10qr.so.0 lib/pkgconfig/gb10qr.pc include/gb10.h share/man/man1/fugu.1
+
+.PHONY: info
+info: ## what this build has found
+	@echo "CC $(CC)  CFLAGS $(CFLAGS)  instruction sets $(ISAS)"
+	@echo "HDF5 $(HDF5_LIBS)"
+	@echo "MPI $(MPI_LIBS)"
+	@echo "ScaLAPACK $(if $(filter 1,$(SCALAPACK)),yes,no: libscalapack-openmpi-dev is not installed)"
 
 .PHONY: clean
 clean: ## remove build output
