@@ -91,6 +91,9 @@ INLINE void N(keep)(REAL *p, vec_t v)
 
 /* ---- W += V^H C over `rows` rows, one tile of na x nc ---- */
 
+/* Sums run from the last row to the first: v's 1 and often the largest entries are at the top, and
+ * small terms added on top of a large one would cost its last bits. */
+
 INLINE void N(tn_tile)(int na, int nc, const REAL *v, int64_t vs, const REAL *c, int64_t cs,
                        int64_t ld, int64_t rows, REAL *w, int64_t rs, int64_t plane)
 {
@@ -101,7 +104,7 @@ INLINE void N(tn_tile)(int na, int nc, const REAL *v, int64_t vs, const REAL *c,
         re[a][b] = splat(0);
         im[a][b] = splat(0);
     }
-    for (int64_t i = 0; i < rows; i += VL) {
+    for (int64_t i = rows - VL; i >= 0; i -= VL) {
         UNROLL for (int b = 0; b < nc; b++)
         {
             vec_t cr = load(c + b * cs + i);
@@ -166,8 +169,8 @@ static void N(tn)(const panel_t *V, int64_t a0, int64_t na, const panel_t *C, in
     for (int64_t a = 0; a < na; a++)
         for (int q = 0; q < PARTS; q++)
             memset(W.p + a * W.rs + q * W.plane, 0, (size_t)nc * sizeof(REAL));
-    for (int64_t r = r0, rows; r < V->ld; r += rows) {
-        rows = min64(r == r0 ? ROWS_HEAD : ROWS_CHUNK, V->ld - r);
+    for (int64_t end = V->ld; end > r0; end -= ROWS_CHUNK) {
+        int64_t rows = min64(ROWS_CHUNK, end - r0), r = end - rows;
         for (int64_t a = 0; a < na;) {
             int step = a + TN_A <= na ? TN_A : 1;
             N(tn_row)
@@ -188,17 +191,15 @@ INLINE void N(nn_tile)(int nr, int nc, int64_t na, const REAL *v, int64_t vs, RE
     (void)ld, (void)plane, (void)im;
     UNROLL for (int b = 0; b < nc; b++) UNROLL for (int r = 0; r < nr; r++)
     {
-        re[r][b] = load(c + b * cs + r * VL);
-#if CPLX
-        im[r][b] = load(c + b * cs + ld + r * VL);
-#endif
+        re[r][b] = splat(0);
+        im[r][b] = splat(0);
     }
     for (int64_t a = 0; a < na; a++) {
         UNROLL for (int b = 0; b < nc; b++)
         {
-            vec_t wr = splat(-w[a * rs + b]);
+            vec_t wr = splat(w[a * rs + b]);
 #if CPLX
-            vec_t wi = splat(-w[a * rs + plane + b]);
+            vec_t wi = splat(w[a * rs + plane + b]);
 #endif
             UNROLL for (int r = 0; r < nr; r++)
             {
@@ -215,9 +216,10 @@ INLINE void N(nn_tile)(int nr, int nc, int64_t na, const REAL *v, int64_t vs, RE
     }
     UNROLL for (int b = 0; b < nc; b++) UNROLL for (int r = 0; r < nr; r++)
     {
-        keep(c + b * cs + r * VL, re[r][b]);
+        REAL *at = c + b * cs + r * VL;
+        keep(at, load(at) - re[r][b]);
 #if CPLX
-        keep(c + b * cs + ld + r * VL, im[r][b]);
+        keep(at + ld, load(at + ld) - im[r][b]);
 #endif
     }
 }

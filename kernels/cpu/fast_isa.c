@@ -35,8 +35,6 @@ enum {
     LEAF = 8,         /* columns factored without blocking                                      */
     BLOCK = 32,       /* least width of an internal block; a multiple of the file's nb          */
     ROWS_CHUNK = 256, /* rows summed in one run: bounds the error of long sums, fits the cache  */
-    ROWS_HEAD = 64,   /* the same for the first rows, where v's 1 and often the largest entries
-                         are: a run of small terms on top of a large one would cost its last bits */
     STRIP = 48        /* trailing columns updated together                                      */
 };
 
