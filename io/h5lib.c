@@ -52,15 +52,31 @@ const char *io_h5_reason(char text[IO_REASON_MAX])
     return text;
 }
 
-hid_t io_h5_open(const char *path, bool write)
+void io_h5_close_keeping(hid_t id)
+{
+    hid_t errors = H5Eget_current_stack();
+    io_h5_close(id);
+    H5Eset_current_stack(errors);
+}
+
+hid_t io_h5_unlocked(void)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    hid_t file = -1;
-    if (access >= 0 && H5Pset_fapl_sec2(access) >= 0 &&
-        (write || H5Pset_file_locking(access, 0, 1) >= 0))
-        file = H5Fopen(path, write ? H5F_ACC_RDWR : H5F_ACC_RDONLY, access);
-    if (access >= 0)
-        H5Pclose(access);
+    if (H5Pset_fapl_sec2(access) >= 0 && H5Pset_file_locking(access, 0, 1) >= 0)
+        return access;
+    io_h5_close(access);
+    return -1;
+}
+
+hid_t io_h5_open(const char *path, bool write)
+{
+    char reason[IO_REASON_MAX];
+    hid_t file = write ? -1 : H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    if (file >= 0 || (!write && !strstr(io_h5_reason(reason), "lock")))
+        return file;
+    hid_t access = io_h5_unlocked();
+    file = H5Fopen(path, write ? H5F_ACC_RDWR : H5F_ACC_RDONLY, access);
+    io_h5_close_keeping(access);
     return file;
 }
 

@@ -22,12 +22,20 @@ void io_h5_unlock(void);
 /* The most specific message of the last failed HDF5 call of this thread. */
 const char *io_h5_reason(char text[IO_REASON_MAX]);
 
-/* Opens a file with the sec2 driver. Reading takes no file lock, so that inputs on file systems
- * without locks work. */
+/* Properties to open or create a file without a file lock, or negative. */
+hid_t io_h5_unlocked(void);
+
+/* Opens a file. Reading uses the library's defaults: a file that refers to itself (virtual
+ * datasets, external links) is opened with those again, and HDF5 refuses two ways of locking one
+ * file. Only where locks do not work is it read without. Writing takes no lock: the caller has its
+ * own. */
 hid_t io_h5_open(const char *path, bool write);
 
 /* Closes any kind of identifier; negative ones are ignored. */
 void io_h5_close(hid_t id);
+
+/* The same between a failed call and io_h5_reason: every HDF5 call forgets earlier errors. */
+void io_h5_close_keeping(hid_t id);
 
 /* A variable-length UTF-8 string type, or negative. */
 hid_t io_h5_string_type(void);

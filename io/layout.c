@@ -240,10 +240,11 @@ static gb10_status_t make_dataset(maker_t *k, place_t place, int64_t i, io_kind_
     if (good && kind == IO_METRICS && k->spec->metric_columns)
         good = put_text(k, id, "columns", k->spec->metric_columns);
     haddr_t offset = good ? H5Dget_offset(id) : HADDR_UNDEF;
+    gb10_status_t status = good ? GB10_OK : refused(k, "dataset", d->name);
     k->output->offset[i * IO_KINDS + kind] = offset == HADDR_UNDEF ? -1 : (int64_t)offset;
     io_h5_close(id);
     io_h5_close(space);
-    return good ? GB10_OK : refused(k, "dataset", d->name);
+    return status;
 }
 
 /* text as a JSON string, cut at the end of `json` when it is too long. */
@@ -330,12 +331,12 @@ static gb10_status_t put_root(maker_t *k, bool gen)
 static hid_t create_file(const char *part)
 {
     hid_t file = -1;
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
-    if (H5Pset_fapl_sec2(access) >= 0 && H5Pset_meta_block_size(access, META_BLOCK) >= 0 &&
+    hid_t access = io_h5_unlocked(), creation = H5Pcreate(H5P_FILE_CREATE);
+    if (H5Pset_meta_block_size(access, META_BLOCK) >= 0 &&
         H5Pset_obj_track_times(creation, false) >= 0)
         file = H5Fcreate(part, H5F_ACC_EXCL, creation, access);
-    io_h5_close(creation);
-    io_h5_close(access);
+    io_h5_close_keeping(creation);
+    io_h5_close_keeping(access);
     return file;
 }
 

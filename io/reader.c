@@ -114,7 +114,7 @@ static gb10_status_t open_dataset(io_reader_t *r, int64_t dataset, gb10_error_t 
         return io_h5_open_failed(c->path, err);
     hid_t access = dataset_access(d);
     r->dataset = H5Dopen2(r->file, d->name, access);
-    io_h5_close(access);
+    io_h5_close_keeping(access);
     r->type = r->dataset < 0 ? -1 : H5Dget_type(r->dataset);
     if (r->type < 0)
         return GB10_FAIL(err, GB10_ERR_FILE, "%s: %s cannot be opened: %s.", c->path, d->name,

@@ -18,6 +18,12 @@ typedef struct source {
     bool own; /* false: the file of the virtual dataset itself */
 } source_t;
 
+/* As HDF5 opens a source file, by its default properties. */
+static hid_t open_file(const char *path)
+{
+    return H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+}
+
 /* Where HDF5 looks for a source file: HDF5_VDS_PREFIX, the folder of the virtual dataset's file,
  * then the current folder. */
 static hid_t open_source(const char *home, const char *name)
@@ -27,29 +33,34 @@ static hid_t open_source(const char *home, const char *name)
     const char *beside = dirname(folder), *prefix = getenv("HDF5_VDS_PREFIX");
     const char *origin = "${ORIGIN}";
     if (name[0] == '/' && access(name, F_OK) == 0)
-        return io_h5_open(name, false);
+        return open_file(name);
     const char *base = name[0] == '/' && strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
     if (prefix && strncmp(prefix, origin, strlen(origin)) == 0)
         snprintf(path, sizeof path, "%s%s/%s", beside, prefix + strlen(origin), base);
     else if (prefix && prefix[0])
         snprintf(path, sizeof path, "%s/%s", prefix, base);
     if (prefix && prefix[0] && access(path, F_OK) == 0)
-        return io_h5_open(path, false);
+        return open_file(path);
     snprintf(path, sizeof path, "%s/%s", beside, base);
-    return io_h5_open(access(path, F_OK) == 0 ? path : base, false);
+    return open_file(access(path, F_OK) == 0 ? path : base);
 }
 
-/* True when the part of the source that is mapped lies inside it. */
+/* True when the part of the source that is mapped lies inside it. A mapping of the whole source is
+ * stored without its shape: there the numbers of elements must agree. */
 static bool covers(hid_t properties, size_t i, hid_t source)
 {
     hsize_t dims[IO_RANK_MAX], start[IO_RANK_MAX], end[IO_RANK_MAX];
     bool good = true;
     hid_t mapped = H5Pget_virtual_srcspace(properties, i), space = H5Dget_space(source);
+    hid_t to = H5Pget_virtual_vspace(properties, i);
     int rank = H5Sget_simple_extent_dims(space, dims, NULL);
-    if (mapped >= 0 && H5Sget_simple_extent_ndims(mapped) == rank && rank > 0 &&
-        H5Sget_select_bounds(mapped, start, end) >= 0) /* fails for unlimited selections */
+    if (mapped >= 0 && H5Sget_select_type(mapped) == H5S_SEL_ALL)
+        good = H5Sget_select_npoints(to) == H5Sget_simple_extent_npoints(space);
+    else if (mapped >= 0 && H5Sget_simple_extent_ndims(mapped) == rank && rank > 0 &&
+             H5Sget_select_bounds(mapped, start, end) >= 0) /* fails for unlimited selections */
         for (int d = 0; d < rank; d++)
             good = good && end[d] < dims[d];
+    io_h5_close(to);
     io_h5_close(space);
     io_h5_close(mapped);
     return good;

@@ -160,7 +160,7 @@ static bool set_complete(hid_t file)
     hid_t attribute = H5Aopen_by_name(file, "/", "complete", H5P_DEFAULT, H5P_DEFAULT);
     bool good = attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_LLONG, &one) >= 0 &&
                 H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0;
-    io_h5_close(attribute);
+    io_h5_close_keeping(attribute);
     return good;
 }
 
