@@ -105,13 +105,14 @@ static gb10_status_t run_master(const dist_team_t *team, const dist_plan_t *plan
             busy |= answered;
         }
         bool drained = m.stop || m.next >= m.units;
+        bool done = drained && m.left == team->size - 1 &&
+                    (worker->idle(worker->ctx) || worker->failed(worker->ctx));
         dist_progress_t own;
         worker->progress(worker->ctx, &own);
         account(&m, 0, &own);
         m.sum.units_total = m.units;
         worker->tick(worker->ctx, &m.sum);
-        if (drained && m.left == team->size - 1 &&
-            (worker->idle(worker->ctx) || worker->failed(worker->ctx)))
+        if (done)
             break;
         if (busy)
             naps = 0;

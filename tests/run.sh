@@ -64,8 +64,10 @@ for area in $areas; do
     mpi)
         for t in tests/mpi/test_*.c; do
             for n in $(sed -n 's/.*ranks: *\([0-9 ]*\).*/\1/p' "$t" | head -n 1); do
-                # One Test a program; rank 0 alone writes the report.
-                criterion "${t%.c} on $n ranks" mpirun -n "$n" "$build/${t%.c}" -j1
+                # One Test a program; rank 0 alone writes the report (the last argument).
+                criterion "${t%.c} on $n ranks" mpirun -n "$n" bash -c \
+                    'exec "$0" -j1 $([ "$OMPI_COMM_WORLD_RANK" != 0 ] || echo "$1")' \
+                    "$build/${t%.c}"
             done
         done
         ;;
