@@ -211,7 +211,7 @@ gb10_status_t io_catalog_add(io_catalog_t *catalog, const char *name, gb10_dtype
     if (m < 0 || n < 0 || count < 0 || __builtin_mul_overflow(bytes, m ? m : 1, &bytes) ||
         __builtin_mul_overflow(bytes, n ? n : 1, &bytes) ||
         __builtin_mul_overflow(bytes, count ? count : 1, &bytes))
-        return GB10_FAIL(err, GB10_ERR_INVALID,
+        return GB10_FAIL(err, GB10_ERR_USAGE,
                          "%s: %lld matrices of %lld x %lld cannot be stored. Use smaller sizes.",
                          name, (long long)count, (long long)m, (long long)n);
     GB10_TRY(gb10_grow(&catalog->datasets, &catalog->dataset_capacity,

@@ -27,29 +27,30 @@ typedef struct place {
     const char *path;
 } place_t;
 
-static bool has_conventions(hid_t file)
+/* *ours: the file carries Conventions = "fugu-1.x". */
+static gb10_status_t check_conventions(hid_t file, bool *ours, gb10_error_t *err)
 {
     char *text = NULL;
     hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
-    bool good = root >= 0 && io_h5_get_text(root, "Conventions", &text, NULL) == GB10_OK && text &&
-                strncmp(text, "fugu-1.", 7) == 0;
+    gb10_status_t status = root < 0 ? GB10_OK : io_h5_get_text(root, "Conventions", &text, err);
+    *ours = text && strncmp(text, "fugu-1.", 7) == 0;
     gb10_free(text);
     io_h5_close(root);
-    return good;
+    return status;
 }
 
 bool io_is_result(const char *path)
 {
-    bool good = false;
+    bool ours = false;
     if (io_h5_probe(path, NULL) != GB10_OK)
         return false;
     io_h5_lock();
     hid_t file = io_h5_open(path, false);
     if (file >= 0)
-        good = has_conventions(file);
+        check_conventions(file, &ours, NULL);
     io_h5_close(file);
     io_h5_unlock();
-    return good;
+    return ours;
 }
 
 /* The number after `"key": ` of the group's description, or -1. A quote inside the source's name is
@@ -259,6 +260,7 @@ gb10_status_t io_result_open(io_result_t *result, const char *path, gb10_error_t
 {
     gb10_status_t status;
     hid_t file = -1, root = -1;
+    bool ours = false;
     scan_t scan = {.result = result, .err = err};
     memset(result, 0, sizeof *result);
     result->fd = -1;
@@ -273,7 +275,8 @@ gb10_status_t io_result_open(io_result_t *result, const char *path, gb10_error_t
         status = io_h5_open_failed(path, err);
         goto cleanup;
     }
-    if (!has_conventions(file)) {
+    GB10_TRY(check_conventions(file, &ours, err));
+    if (!ours) {
         status = GB10_FAIL(err, GB10_ERR_FORMAT,
                            "%s is not an output of fugu qr: it has no attribute Conventions = "
                            "\"fugu-1.x\".",

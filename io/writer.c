@@ -39,7 +39,7 @@ static gb10_status_t check_there(const char *path, const char *name, const io_ca
                    ? GB10_OK
                    : GB10_FAIL(err, GB10_ERR_FILE, "%s: stat failed: %s.", name, strerror(errno));
     if (same_file(&info, catalog))
-        return GB10_FAIL(err, GB10_ERR_INVALID,
+        return GB10_FAIL(err, GB10_ERR_FILE,
                          "%s is the input %s itself. Name another file for the output.", name,
                          catalog->path);
     if (S_ISDIR(info.st_mode))
@@ -62,7 +62,7 @@ static gb10_status_t check_folder(const char *path, const char *folder, int64_t 
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
         return GB10_FAIL(err, GB10_ERR_FILE, "%s: there is no folder %s. Make it first.", path,
                          folder);
-    if (access(folder, W_OK | X_OK) != 0)
+    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
         return GB10_FAIL(err, GB10_ERR_FILE, "%s: no permission to write in the folder %s.", path,
                          folder);
     if (statvfs(folder, &disk) != 0)
