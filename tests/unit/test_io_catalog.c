@@ -119,11 +119,11 @@ Test(io_catalog, add_refuses_sizes)
         gb10_status_t status;
     } cases[] = {{1, 1, 1, GB10_OK},
                  {0, 0, 0, GB10_OK},
-                 {-1, 1, 1, GB10_ERR_INVALID},
-                 {1, -1, 1, GB10_ERR_INVALID},
-                 {1, 1, -1, GB10_ERR_INVALID},
-                 {INT64_C(1) << 31, INT64_C(1) << 31, 1, GB10_ERR_INVALID},
-                 {INT64_C(1) << 20, INT64_C(1) << 20, INT64_C(1) << 20, GB10_ERR_INVALID}};
+                 {-1, 1, 1, GB10_ERR_USAGE},
+                 {1, -1, 1, GB10_ERR_USAGE},
+                 {1, 1, -1, GB10_ERR_USAGE},
+                 {INT64_C(1) << 31, INT64_C(1) << 31, 1, GB10_ERR_USAGE},
+                 {INT64_C(1) << 20, INT64_C(1) << 20, INT64_C(1) << 20, GB10_ERR_USAGE}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         io_catalog_t c = {0};
         cr_expect_eq(io_catalog_add(&c, "x", GB10_D, cases[i].m, cases[i].n, cases[i].count, NULL),

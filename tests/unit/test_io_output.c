@@ -292,11 +292,11 @@ Test(io_output, refusals_before_work)
         gb10_status_t status;
         const char *message;
     } cases[] = {
-        {"in.h5", true, 1, GB10_ERR_INVALID, "in.h5 is the input in.h5 itself"},
-        {"sub/../in.h5", true, 1, GB10_ERR_INVALID, "is the input in.h5 itself"},
-        {"soft.h5", true, 1, GB10_ERR_INVALID, "soft.h5 is the input in.h5 itself"},
-        {"hard.h5", true, 1, GB10_ERR_INVALID, "hard.h5 is the input in.h5 itself"},
-        {"tail.h5", true, 1, GB10_ERR_INVALID, "tail.h5.part is the input in.h5 itself"},
+        {"in.h5", true, 1, GB10_ERR_FILE, "in.h5 is the input in.h5 itself"},
+        {"sub/../in.h5", true, 1, GB10_ERR_FILE, "is the input in.h5 itself"},
+        {"soft.h5", true, 1, GB10_ERR_FILE, "soft.h5 is the input in.h5 itself"},
+        {"hard.h5", true, 1, GB10_ERR_FILE, "hard.h5 is the input in.h5 itself"},
+        {"tail.h5", true, 1, GB10_ERR_FILE, "tail.h5.part is the input in.h5 itself"},
         {"there.h5", false, 1, GB10_ERR_EXISTS, "there.h5 exists. Use --overwrite"},
         {"dangling.h5", false, 1, GB10_ERR_EXISTS, "dangling.h5 exists"},
         {"there.h5", true, 1, GB10_OK, ""},
