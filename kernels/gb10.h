@@ -57,7 +57,7 @@ const gb10_error_t *gb10_last_error(const gb10_handle_t *handle);
 
 /* Factorises a batch. Each matrix is read from A once; A is never written unless `packed` names the
  * same memory. Output views may be NULL when not wanted; shapes, with k = min(m, n) and
- * b = min(nb, max(k, 1)):
+ * b = min(nb, k):
  *   V      m x k   unit lower trapezoidal, ones and zeros written
  *   T      b x k   LAPACK geqrt layout, zeros below each block's diagonal (and in unused rows)
  *   R      k x n   upper trapezoidal, exact zeros below the diagonal; real diagonal

@@ -228,7 +228,7 @@ gb10_status_t gb10_validate_geqrf(const gb10_geqrf_args_t *args, gb10_error_t *e
     if (args->mode != GB10_MODE_NATIVE)
         return INVALID(err, "geqrf: mode = %d is unknown", (int)args->mode);
     int64_t m = args->A->m, n = args->A->n, k = smaller(m, n);
-    int64_t b = smaller(args->nb, at_least_one(k));
+    int64_t b = smaller(args->nb, k);
     named_t out[] = {{"geqrf", "V", args->V},
                      {"geqrf", "T", args->T},
                      {"geqrf", "R", args->R},
@@ -268,7 +268,7 @@ gb10_status_t gb10_validate_form_t(const gb10_form_t_args_t *args, gb10_error_t 
     GB10_TRY(check_nb("form_t", args->nb, err));
     int64_t k = args->V->n;
     GB10_TRY(check_like(tau, k, 1, V, err));
-    GB10_TRY(check_like(T, smaller(args->nb, at_least_one(k)), k, V, err));
+    GB10_TRY(check_like(T, smaller(args->nb, k), k, V, err));
     GB10_TRY(check_apart(T, V, err));
     GB10_TRY(check_apart(T, tau, err));
 cleanup:
@@ -283,7 +283,7 @@ gb10_status_t gb10_validate_form_q(const gb10_form_q_args_t *args, gb10_error_t 
     GB10_TRY(check_v(V, err));
     GB10_TRY(check_nb("form_q", args->nb, err));
     int64_t m = args->V->m, k = args->V->n;
-    GB10_TRY(check_like(T, smaller(args->nb, at_least_one(k)), k, V, err));
+    GB10_TRY(check_like(T, smaller(args->nb, k), k, V, err));
     if (Q.view && (Q.view->n < k || Q.view->n > m))
         return INVALID(err, "form_q: Q has %" PRId64 " columns, V is %" PRId64 " x %" PRId64,
                        Q.view->n, m, k);
@@ -302,7 +302,7 @@ gb10_status_t gb10_validate_apply_q(const gb10_apply_q_args_t *args, gb10_error_
     GB10_TRY(check_v(V, err));
     GB10_TRY(check_nb("apply_q", args->nb, err));
     int64_t m = args->V->m, k = args->V->n;
-    GB10_TRY(check_like(T, smaller(args->nb, at_least_one(k)), k, V, err));
+    GB10_TRY(check_like(T, smaller(args->nb, k), k, V, err));
     bool left = args->side == 'L';
     if (!left && args->side != 'R')
         return INVALID(err, "apply_q: side = %d must be 'L' or 'R'", args->side);
@@ -344,7 +344,7 @@ gb10_status_t gb10_validate_check(const gb10_check_args_t *args, gb10_error_t *e
     GB10_TRY(check_host(A, err));
     GB10_TRY(check_nb("check", args->nb, err));
     int64_t m = args->A->m, n = args->A->n, k = smaller(m, n), count = args->A->count;
-    int64_t b = smaller(args->nb, at_least_one(k));
+    int64_t b = smaller(args->nb, k);
     if (count > 0 && (!args->level || !args->info || !args->metrics))
         return INVALID(err, "check: %s is null for %" PRId64 " matrices",
                        !args->level  ? "level"

@@ -56,7 +56,7 @@ batch_t *batch_new(batch_shape_t shape)
     memset(t, 0, sizeof *t);
     t->shape = shape;
     t->k = shape.m < shape.n ? shape.m : shape.n;
-    t->b = shape.nb < t->k ? shape.nb : t->k > 1 ? t->k : 1;
+    t->b = shape.nb < t->k ? shape.nb : t->k;
     for (int buffer = 0; buffer < BATCH_BUFFERS; buffer++)
         place_buffer(t, buffer);
     t->copy = need(t->bytes[BATCH_A]);
