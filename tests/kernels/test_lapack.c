@@ -170,40 +170,71 @@ static void factor_by_lapack(batch_t *t, gb10_handle_t *oracle)
     t->info[0] = GB10_INFO_OK;
 }
 
-/* Backward error at most 3 times LAPACK's, or 4 u. Also: LAPACK passes our gates, so they are not
- * tuned to our own code. */
+/* Sums over a sample of matrices of one kind. */
+typedef struct sample {
+    double ours, theirs; /* squared backward errors                         */
+    int matrices, lapack_misses;
+} sample_t;
+
+static void take(sample_t *sample, const char *family, batch_shape_t shape, int64_t index,
+                 gb10_handle_t *handle, gb10_handle_t *oracle)
+{
+    batch_t *ours = batch_new(shape), *theirs = batch_new(shape);
+    batch_fill(ours, family, batch_seed(), index, 0);
+    batch_fill(theirs, family, batch_seed(), index, 0);
+    cr_assert(batch_geqrf(ours, handle) == GB10_OK);
+    cr_assert(batch_check(ours, oracle, GB10_CHECK_FULL) == GB10_OK);
+    factor_by_lapack(theirs, oracle);
+    cr_assert(batch_check(theirs, oracle, GB10_CHECK_FULL) == GB10_OK);
+    sample->ours += pow(ours->metrics[GB10_BACKWARD_ERROR], 2);
+    sample->theirs += pow(theirs->metrics[GB10_BACKWARD_ERROR], 2);
+    sample->matrices++;
+    sample->lapack_misses += theirs->failed[0] != NULL;
+    batch_free(ours);
+    batch_free(theirs);
+}
+
+/* Families at the ends of the range are left out: LAPACK fails there. */
+static bool within_lapack(const gb10_family_t *family)
+{
+    static const char *const out[] = {"near-overflow", "wide-range", "subnormal", "mixed"};
+    for (size_t i = 0; i < sizeof out / sizeof *out; i++)
+        if (strcmp(gb10_family_name(family), out[i]) == 0)
+            return false;
+    return gb10_family_info(family, GB10_D, 50, 50) == GB10_INFO_OK;
+}
+
+/* Backward error at most 3 times LAPACK's, or 4 u: in the root mean square over a few matrices,
+ * because where all columns are nearly parallel the error of one matrix is a single draw, and
+ * either code is now and then lucky. Also: LAPACK passes our gates, so they are not tuned to our
+ * own code. */
 Test(lapack, is_not_more_accurate)
 {
+    enum { SAMPLE = 12 };
     gb10_handle_t *handle, *oracle = NULL;
     const char *name;
+    int matrices = 0, misses = 0;
     cr_assert(gb10_create(&oracle, "cpu-ref", NULL) == GB10_OK);
     FOR_BACKENDS(handle, name)
     for (int f = 0; gb10_family_at(f); f++)
-        for (int dtype = 0; dtype < GB10_DTYPES; dtype++)
-            for (int s = 0; s < SHAPES; s++) {
-                const gb10_family_t *family = gb10_family_at(f);
-                const char *text = gb10_family_name(family);
-                gb10_dtype_t type = (gb10_dtype_t)dtype;
-                /* LAPACK's own failures: ends of the range. */
-                if (gb10_family_info(family, type, 50, 50) != GB10_INFO_OK ||
-                    strcmp(text, "near-overflow") == 0 || strcmp(text, "wide-range") == 0 ||
-                    strcmp(text, "subnormal") == 0 || strcmp(text, "mixed") == 0)
-                    continue;
-                batch_t *ours = lapack_batch(text, type, shapes[s][0], shapes[s][1]);
-                batch_t *theirs = lapack_batch(text, type, shapes[s][0], shapes[s][1]);
-                cr_assert(batch_geqrf(ours, handle) == GB10_OK);
-                cr_assert(batch_check(ours, oracle, GB10_CHECK_FULL) == GB10_OK);
-                factor_by_lapack(theirs, oracle);
-                cr_assert(batch_check(theirs, oracle, GB10_CHECK_FULL) == GB10_OK);
-                double mine = ours->metrics[0], its = theirs->metrics[0];
-                double u = gb10_dtype_u(type);
-                cr_expect(mine <= fmax(3 * its, 4 * u),
-                          "%s: %s: backward error %g u, LAPACK's is %g u", name, ours->text,
-                          mine / u, its / u);
-                cr_expect(!theirs->failed[0], "%s: LAPACK misses %s (T %g, be %g u)", theirs->text,
-                          theirs->failed[0], theirs->metrics[4] / u, its / u);
-                batch_free(ours);
-                batch_free(theirs);
-            }
+        for (int e = 0; e < GB10_DTYPES * SHAPES && within_lapack(gb10_family_at(f)); e++) {
+            gb10_dtype_t dtype = (gb10_dtype_t)(e % GB10_DTYPES);
+            const int64_t *mn = shapes[e / GB10_DTYPES];
+            const char *family = gb10_family_name(gb10_family_at(f));
+            batch_shape_t shape = {
+                .dtype = dtype, .m = mn[0], .n = mn[1], .count = 1, .nb = 32, .columns = true};
+            sample_t sample = {0};
+            for (int i = 0; i < SAMPLE && (i < 3 || (i < 6 && mn[0] < 60) || batch_long()); i++)
+                take(&sample, family, shape, i, handle, oracle);
+            double u = gb10_dtype_u(dtype), ours = sqrt(sample.ours / sample.matrices);
+            double theirs = sqrt(sample.theirs / sample.matrices);
+            cr_expect(ours <= fmax(3 * theirs, 4 * u),
+                      "%s: %s %c %dx%d: backward error %g u, LAPACK's is %g u", name, family,
+                      gb10_dtype_letter(dtype), (int)mn[0], (int)mn[1], ours / u, theirs / u);
+            matrices += sample.matrices;
+            misses += sample.lapack_misses;
+        }
+    cr_expect(misses * 500 <= matrices, "LAPACK misses our gates on %d of %d matrices", misses,
+              matrices);
     gb10_destroy(oracle);
 }
