@@ -1,6 +1,7 @@
 /* The families: the same on every machine, different along the batch, and what they say they are.
  */
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
