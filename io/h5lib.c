@@ -123,20 +123,6 @@ hid_t io_h5_string_type(void)
     return type;
 }
 
-bool io_h5_put_text(hid_t object, const char *name, const char *text)
-{
-    bool good = false;
-    hid_t type = io_h5_string_type(), space = H5Screate(H5S_SCALAR), attribute = -1;
-    if (type >= 0 && space >= 0)
-        attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    if (attribute >= 0)
-        good = H5Awrite(attribute, type, &text) >= 0;
-    io_h5_close(attribute);
-    io_h5_close(space);
-    io_h5_close(type);
-    return good;
-}
-
 /* Reads one string of either kind; *text stays NULL when the attribute holds anything else. */
 static gb10_status_t read_text(hid_t attribute, hid_t type, hid_t space, char **text,
                                gb10_error_t *err)

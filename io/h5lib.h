@@ -40,9 +40,6 @@ void io_h5_close_keeping(hid_t id);
 /* A variable-length UTF-8 string type, or negative. */
 hid_t io_h5_string_type(void);
 
-/* Adds a scalar attribute: a variable-length UTF-8 string. False on failure. */
-bool io_h5_put_text(hid_t object, const char *name, const char *text);
-
 /* *text = a scalar string attribute (any kind of string) from gb10_alloc, or NULL when it is absent
  * or not a string. */
 gb10_status_t io_h5_get_text(hid_t object, const char *name, char **text, gb10_error_t *err);

@@ -185,7 +185,8 @@ gb10_status_t io_output_sync(io_output_t *output, gb10_error_t *err);
 gb10_status_t io_output_finish(io_output_t *output, gb10_error_t *err);
 void io_output_close(io_output_t *output); /* leaves OUT.part as it is unless finished */
 
-/* Adds a batch to a catalog that describes a file to be made (gen). */
+/* Adds a batch to a catalog that describes a file to be made (gen). Sizes that cannot be stored are
+ * GB10_ERR_USAGE. */
 gb10_status_t io_catalog_add(io_catalog_t *catalog, const char *name, gb10_dtype_t dtype, int64_t m,
                              int64_t n, int64_t count, gb10_error_t *err);
 

