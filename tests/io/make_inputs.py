@@ -205,8 +205,8 @@ def make_long_double():
     with np.errstate(all="ignore"):
         narrow, pair = a.astype("f8"), (a + 1j * a[::-1]).astype("c16")
     with Case("long_double", status=41,
-              message="which would be rounded to float64. Use --narrow to allow it, or --dataset to "
-              "leave it out.") as c:
+              message="which would be rounded to float64. Use --narrow to allow it, or --dataset "
+              "to leave it out.") as c:
         c.put("/g", a, narrow)
         stored = np.zeros(a.shape, dtype=[("r", "g"), ("i", "g")])
         stored["r"], stored["i"] = a, a[::-1]
