@@ -334,16 +334,24 @@ static void N(t_apply)(rows_t T, int64_t t0, rows_t W, int64_t na, int64_t nc)
                 nc);
 }
 
-/* Columns c0 .. c0+nc-1 of C <- (I - V T^H V^H) C for reflectors j0 .. j0+w-1. */
-static void N(update)(work_t *q, int64_t p, int64_t j0, int64_t w, int64_t c0, int64_t nc)
+/* One strip of columns of C <- (I - V T^H V^H) C for reflectors j0 .. j0+w-1, block from p. */
+static void N(update_strip)(work_t *q, int64_t p, int64_t j0, int64_t w, int64_t c0, int64_t nc)
 {
     int64_t r0 = j0 / VL * VL;
-    for (int64_t at = 0; at < nc; at += STRIP) {
-        int64_t strip = min64(STRIP, nc - at);
-        tn(&q->V, j0, w, &q->A, c0 + at, strip, r0, q->W);
-        N(t_apply)(q->T, j0 - p, q->W, w, strip);
-        nn(&q->V, j0, w, &q->A, c0 + at, strip, r0, q->W);
-    }
+    tn(&q->V, j0, w, &q->A, c0, nc, r0, q->W);
+    N(t_apply)(q->T, j0 - p, q->W, w, nc);
+    nn(&q->V, j0, w, &q->A, c0, nc, r0, q->W);
+}
+
+/* The same for all columns c0 .. c0+nc-1. Where V has few rows below its triangle, that triangle
+ * decides how large T can grow, and with it the error: then a few reflectors are applied at a time,
+ * whose T are on the diagonal of T. */
+static void N(update)(work_t *q, int64_t p, int64_t j0, int64_t w, int64_t c0, int64_t nc)
+{
+    int64_t below = q->m - j0 - w, step = below < w ? FEW : w;
+    for (int64_t at = 0; at < nc; at += STRIP)
+        for (int64_t j = 0; j < w; j += step)
+            N(update_strip)(q, p, j0 + j, min64(step, w - j), c0 + at, min64(STRIP, nc - at));
 }
 
 /* T12 = -T1 (V1^H V2) T2 for reflectors j0 .. j0+w1-1 and the w2 after them, block from p. T is

@@ -32,6 +32,7 @@ enum { VECTOR_BYTES = 16, TILE_COLS = 3, TILE_ROWS = 3, TILE_OUT = 4 };
 enum { TILE_CPLX = 2 };
 
 enum {
+    FEW = 4,          /* reflectors applied together where V has a short tail                    */
     LEAF = 8,         /* columns factored without blocking                                      */
     BLOCK = 32,       /* least width of an internal block; a multiple of the file's nb          */
     ROWS_CHUNK = 256, /* rows summed in one run: bounds the error of long sums, fits the cache  */
