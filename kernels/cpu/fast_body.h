@@ -20,24 +20,26 @@ typedef REAL vec_t __attribute__((vector_size(VECTOR_BYTES), may_alias));
 #define VL    ((int64_t)(VECTOR_BYTES / sizeof(REAL)))
 #define PARTS (1 + CPLX)
 #if SINGLE
-#define FMA(a, b, c)  FMA_F(a, b, c)
-#define vfma(a, b, c) VFMA_F(a, b, c)
-#define ABS(x)        fabsf(x)
-#define TOP           FLT_MAX
-#define TINY          FLT_TRUE_MIN
+#define FMA(a, b, c)   FMA_F(a, b, c)
+#define vfma(a, b, c)  VFMA_F(a, b, c)
+#define vfnma(a, b, c) VFNMA_F(a, b, c)
+#define ABS(x)         fabsf(x)
+#define TOP            FLT_MAX
+#define TINY           FLT_TRUE_MIN
 /* Exponents of a column's largest entry beyond which it is scaled, and by how much at the top. */
 #define EXP_HIGH 90
 #define EXP_DROP 40
 #define EXP_LOW  (-60)
 #else
-#define FMA(a, b, c)  FMA_D(a, b, c)
-#define vfma(a, b, c) VFMA_D(a, b, c)
-#define ABS(x)        fabs(x)
-#define TOP           DBL_MAX
-#define TINY          DBL_TRUE_MIN
-#define EXP_HIGH      940
-#define EXP_DROP      90
-#define EXP_LOW       (-900)
+#define FMA(a, b, c)   FMA_D(a, b, c)
+#define vfma(a, b, c)  VFMA_D(a, b, c)
+#define vfnma(a, b, c) VFNMA_D(a, b, c)
+#define ABS(x)         fabs(x)
+#define TOP            DBL_MAX
+#define TINY           DBL_TRUE_MIN
+#define EXP_HIGH       940
+#define EXP_DROP       90
+#define EXP_LOW        (-900)
 #endif
 
 /* Columns of a working copy. */
@@ -119,7 +121,7 @@ INLINE void N(tn_tile)(int na, int nc, const REAL *v, int64_t vs, const REAL *c,
                 vec_t vi = load(v + a * vs + ld + i);
                 re[a][b] = vfma(vi, ci, re[a][b]);
                 im[a][b] = vfma(vr, ci, im[a][b]);
-                im[a][b] = vfma(-vi, cr, im[a][b]);
+                im[a][b] = vfnma(vi, cr, im[a][b]);
 #endif
             }
         }
@@ -134,8 +136,8 @@ INLINE void N(tn_tile)(int na, int nc, const REAL *v, int64_t vs, const REAL *c,
 }
 
 #if CPLX
-#define TN_A TILE_CPLX
-#define TN_C TILE_CPLX
+#define TN_A 3
+#define TN_C 2
 #else
 #define TN_A TILE_OUT
 #define TN_C TILE_COLS
@@ -207,7 +209,7 @@ INLINE void N(nn_tile)(int nr, int nc, int64_t na, const REAL *v, int64_t vs, RE
                 re[r][b] = vfma(vr, wr, re[r][b]);
 #if CPLX
                 vec_t vi = load(v + a * vs + ld + r * VL);
-                re[r][b] = vfma(-vi, wi, re[r][b]);
+                re[r][b] = vfnma(vi, wi, re[r][b]);
                 im[r][b] = vfma(vr, wi, im[r][b]);
                 im[r][b] = vfma(vi, wr, im[r][b]);
 #endif
@@ -225,8 +227,8 @@ INLINE void N(nn_tile)(int nr, int nc, int64_t na, const REAL *v, int64_t vs, RE
 }
 
 #if CPLX
-#define NN_R TILE_CPLX
-#define NN_C TILE_CPLX
+#define NN_R 3
+#define NN_C 2
 #else
 #define NN_R TILE_ROWS
 #define NN_C TILE_OUT
@@ -294,7 +296,7 @@ static void N(combine)(REAL *out, int64_t plane, const REAL *s, int64_t stride, 
                 re[v] = vfma(sr, xr, re[v]);
 #if CPLX
                 vec_t xi = load(x + X->plane + v * VL);
-                re[v] = vfma(-si, xi, re[v]);
+                re[v] = vfnma(si, xi, re[v]);
                 im[v] = vfma(sr, xi, im[v]);
                 im[v] = vfma(si, xr, im[v]);
 #endif
@@ -349,9 +351,11 @@ static void N(update_strip)(work_t *q, int64_t p, int64_t j0, int64_t w, int64_t
 static void N(update)(work_t *q, int64_t p, int64_t j0, int64_t w, int64_t c0, int64_t nc)
 {
     int64_t below = q->m - j0 - w, step = below < w ? FEW : w;
-    for (int64_t at = 0; at < nc; at += STRIP)
+    int64_t strip = STRIP_BYTES / ((q->m - j0) * PARTS * (int64_t)sizeof(REAL));
+    strip = strip < STRIP_LEAST ? STRIP_LEAST : strip > STRIP ? STRIP : strip / 12 * 12;
+    for (int64_t at = 0; at < nc; at += strip)
         for (int64_t j = 0; j < w; j += step)
-            N(update_strip)(q, p, j0 + j, min64(step, w - j), c0 + at, min64(STRIP, nc - at));
+            N(update_strip)(q, p, j0 + j, min64(step, w - j), c0 + at, min64(strip, nc - at));
 }
 
 /* T12 = -T1 (V1^H V2) T2 for reflectors j0 .. j0+w1-1 and the w2 after them, block from p. T is
@@ -785,6 +789,7 @@ static void N(geqrf)(const gb10_geqrf_args_t *args, void *workspace)
 #undef EXP_DROP
 #undef EXP_LOW
 #undef vfma
+#undef vfnma
 #undef splat
 #undef hsum
 #undef load

@@ -14,29 +14,34 @@ enum { VECTOR_BYTES = 32, TILE_COLS = 3, TILE_ROWS = 3, TILE_OUT = 4 };
 #else
 enum { VECTOR_BYTES = 16, TILE_COLS = 3, TILE_ROWS = 3, TILE_OUT = 4 };
 #endif
-/* Fused multiply-add of whole vectors. GCC 12 keeps a loop over lanes out of registers (measured:
- * the product kernels ran at a third of the speed), so the two instruction sets have it by name. */
+/* Fused a b + c and c - a b of whole vectors. GCC 12 keeps a loop over lanes out of registers
+ * (measured: the product kernels ran at a third of the speed), so the two instruction sets have it
+ * by name. */
 #if defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
-#define VFMA_F(a, b, c) ((vec_t)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
-#define VFMA_D(a, b, c) ((vec_t)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#define VFMA_F(a, b, c)  ((vec_t)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#define VFMA_D(a, b, c)  ((vec_t)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#define VFNMA_F(a, b, c) ((vec_t)_mm256_fnmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#define VFNMA_D(a, b, c) ((vec_t)_mm256_fnmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 #define VFMA_F(a, b, c) ((vec_t)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
 #define VFMA_D(a, b, c) ((vec_t)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
 #else
-#define VFMA_F(a, b, c) ((a) * (b) + (c))
-#define VFMA_D(a, b, c) ((a) * (b) + (c))
+#define VFMA_F(a, b, c)  ((a) * (b) + (c))
+#define VFMA_D(a, b, c)  ((a) * (b) + (c))
+#define VFNMA_F(a, b, c) ((c) - (a) * (b))
+#define VFNMA_D(a, b, c) ((c) - (a) * (b))
 #endif
-/* Complex tiles hold two planes. */
-enum { TILE_CPLX = 2 };
 
 enum {
     FEW = 4,          /* reflectors applied together where V has a short tail                    */
     LEAF = 8,         /* columns factored without blocking                                      */
     BLOCK = 32,       /* least width of an internal block; a multiple of the file's nb          */
     ROWS_CHUNK = 256, /* rows summed in one run: bounds the error of long sums, fits the cache  */
-    STRIP = 48        /* trailing columns updated together                                      */
+    STRIP = 48,       /* trailing columns updated together, at most and at least; a multiple of   */
+    STRIP_LEAST = 12, /* every tile's width                                                       */
+    STRIP_BYTES = 160 << 10 /* of them: they are read twice, the second time from the cache */
 };
 
 /* Fused where the machine has it; written out, since contraction is off. */
