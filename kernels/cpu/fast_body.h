@@ -16,6 +16,12 @@
 #define panel_t N(panel_t)
 #define rows_t  N(rows_t)
 typedef REAL vec_t __attribute__((vector_size(VECTOR_BYTES), may_alias));
+#define index_t N(index_t)
+#if SINGLE
+typedef int32_t index_t __attribute__((vector_size(VECTOR_BYTES)));
+#else
+typedef int64_t index_t __attribute__((vector_size(VECTOR_BYTES)));
+#endif
 
 #define VL    ((int64_t)(VECTOR_BYTES / sizeof(REAL)))
 #define PARTS (1 + CPLX)
@@ -234,38 +240,27 @@ INLINE void N(nn_tile)(int nr, int nc, int64_t na, const REAL *v, int64_t vs, RE
 #define NN_C TILE_OUT
 #endif
 
-static void N(nn_column)(int nc, int64_t na, const REAL *v, int64_t vs, REAL *c, int64_t cs,
-                         int64_t ld, int64_t rows, const REAL *w, int64_t rs, int64_t plane)
+/* One tile of rows against all columns: its part of V stays in the first cache. */
+INLINE void N(nn_rows)(int nr, int64_t na, const REAL *v, int64_t vs, REAL *c, int64_t cs,
+                       int64_t ld, int64_t nc, const REAL *w, int64_t rs, int64_t plane)
 {
-    int64_t i = 0;
-#define NN_CASE(R, C) N(nn_tile)(R, C, na, v + i, vs, c + i, cs, ld, w, rs, plane)
-#define NN_ROWS(C)                                                                                 \
-    for (; i + NN_R * VL <= rows; i += NN_R * VL)                                                  \
-        NN_CASE(NN_R, C);                                                                          \
-    for (; i < rows; i += VL)                                                                      \
-        NN_CASE(1, C);
-    if (nc == NN_C) {
-        NN_ROWS(NN_C)
-    } else {
-        NN_ROWS(1)
-    }
-#undef NN_ROWS
-#undef NN_CASE
+    int64_t b = 0;
+    for (; b + NN_C <= nc; b += NN_C)
+        N(nn_tile)(nr, NN_C, na, v, vs, c + b * cs, cs, ld, w + b, rs, plane);
+    for (; b < nc; b++)
+        N(nn_tile)(nr, 1, na, v, vs, c + b * cs, cs, ld, w + b, rs, plane);
 }
 
 static void N(nn)(const panel_t *V, int64_t a0, int64_t na, const panel_t *C, int64_t c0,
                   int64_t nc, int64_t r0, rows_t W)
 {
-    for (int64_t r = r0; r < V->ld; r += ROWS_CHUNK) {
-        int64_t rows = min64(ROWS_CHUNK, V->ld - r), b = 0;
-        while (b < nc) {
-            int step = b + NN_C <= nc ? NN_C : 1;
-            N(nn_column)
-            (step, na, V->p + a0 * V->cs + r, V->cs, C->p + (c0 + b) * C->cs + r, C->cs, C->ld,
-             rows, W.p + b, W.rs, W.plane);
-            b += step;
-        }
-    }
+    const REAL *v = V->p + a0 * V->cs;
+    REAL *c = C->p + c0 * C->cs;
+    int64_t i = r0;
+    for (; i + NN_R * VL <= V->ld; i += NN_R * VL)
+        N(nn_rows)(NN_R, na, v + i, V->cs, c + i, C->cs, C->ld, nc, W.p, W.rs, W.plane);
+    for (; i < V->ld; i += VL)
+        N(nn_rows)(1, na, v + i, V->cs, c + i, C->cs, C->ld, nc, W.p, W.rs, W.plane);
 }
 #define nn N(nn)
 
@@ -533,28 +528,118 @@ static void N(factor_panel)(work_t *q, int64_t p, int64_t j0, int64_t w)
 
 /* ---- in and out ---- */
 
-/* Rows i0.. and columns of a tile are read along the contiguous direction of the view. */
+/* Transposes VL vectors of VL numbers: each step exchanges the off-diagonal blocks of size d. */
+INLINE void N(transpose)(vec_t *x)
+{
+    UNROLL for (int d = (int)VL / 2; d > 0; d /= 2)
+    {
+        index_t low, high;
+        UNROLL for (int l = 0; l < (int)VL; l++)
+        {
+            low[l] = l & d ? (int)VL + l - d : l;
+            high[l] = l & d ? (int)VL + l : l + d;
+        }
+        UNROLL for (int r = 0; r < (int)VL; r++)
+        {
+            if (r & d)
+                continue;
+            vec_t a = x[r], b = x[r + d];
+            x[r] = __builtin_shuffle(a, b, low);
+            x[r + d] = __builtin_shuffle(a, b, high);
+        }
+    }
+}
+
+/* VL x VL numbers between rows of a view (contiguous, any alignment) and columns of a panel. */
+INLINE void N(rows_to_panel)(const REAL *row, int64_t rs, REAL *column, int64_t cs, int64_t ld)
+{
+    vec_t re[VL], im[VL];
+    (void)ld, (void)im;
+    UNROLL for (int r = 0; r < (int)VL; r++)
+    {
+#if CPLX
+        vec_t a, b;
+        memcpy(&a, row + r * rs, sizeof a);
+        memcpy(&b, row + r * rs + VL, sizeof b);
+        index_t even, odd;
+        UNROLL for (int l = 0; l < (int)VL; l++)
+        {
+            even[l] = 2 * l;
+            odd[l] = 2 * l + 1;
+        }
+        re[r] = __builtin_shuffle(a, b, even);
+        im[r] = __builtin_shuffle(a, b, odd);
+#else
+        memcpy(&re[r], row + r * rs, sizeof re[r]);
+#endif
+    }
+    N(transpose)(re);
+    if (CPLX)
+        N(transpose)(im);
+    UNROLL for (int c = 0; c < (int)VL; c++)
+    {
+        keep(column + c * cs, re[c]);
+        if (CPLX)
+            keep(column + c * cs + ld, im[c]);
+    }
+}
+
+INLINE void N(panel_to_rows)(REAL *row, int64_t rs, const REAL *column, int64_t cs, int64_t ld)
+{
+    vec_t re[VL], im[VL];
+    (void)ld, (void)im;
+    UNROLL for (int c = 0; c < (int)VL; c++)
+    {
+        re[c] = load(column + c * cs);
+        if (CPLX)
+            im[c] = load(column + c * cs + ld);
+    }
+    N(transpose)(re);
+    if (CPLX)
+        N(transpose)(im);
+    UNROLL for (int r = 0; r < (int)VL; r++)
+    {
+#if CPLX
+        index_t first, second;
+        UNROLL for (int l = 0; l < (int)VL; l++)
+        {
+            first[l] = l / 2 + (l & 1) * (int)VL;
+            second[l] = first[l] + (int)VL / 2;
+        }
+        vec_t a = __builtin_shuffle(re[r], im[r], first);
+        vec_t b = __builtin_shuffle(re[r], im[r], second);
+        memcpy(row + r * rs, &a, sizeof a);
+        memcpy(row + r * rs + VL, &b, sizeof b);
+#else
+        memcpy(row + r * rs, &re[r], sizeof re[r]);
+#endif
+    }
+}
+
+INLINE void N(get)(REAL *column, int64_t ld, int64_t i, const REAL *src)
+{
+    column[i] = src[0];
+    if (CPLX)
+        column[ld * CPLX + i] = src[CPLX];
+}
+
+/* The working copy of matrix b: by square blocks where the view is row-major. */
 static void N(load_matrix)(work_t *q, const gb10_view_t *A, int64_t b)
 {
-    enum { TILE = 16 };
     const REAL *src = gb10_view_at(A, b);
-    for (int64_t j0 = 0; j0 < q->n; j0 += TILE)
-        for (int64_t i0 = 0; i0 < q->m; i0 += TILE) {
-            int64_t i1 = min64(q->m, i0 + TILE), j1 = min64(q->n, j0 + TILE);
-            for (int64_t j = j0; j < j1; j++) {
-                REAL *dst = q->A.p + j * q->A.cs;
-                const REAL *col = src + PARTS * j * A->cs;
-                for (int64_t i = i0; i < i1; i++) {
-                    dst[i] = col[PARTS * i * A->rs];
-                    if (CPLX)
-                        dst[q->A.ld * CPLX + i] = col[PARTS * i * A->rs + CPLX];
-                }
-            }
-        }
-    for (int64_t j = 0; j < q->n; j++)
+    const panel_t *to = &q->A;
+    int64_t rs = PARTS * A->rs, cs = PARTS * A->cs;
+    int64_t m = A->cs == 1 ? q->m / VL * VL : 0, n = A->cs == 1 ? q->n / VL * VL : 0;
+    for (int64_t i = 0; i < m; i += VL)
+        for (int64_t j = 0; j < n; j += VL)
+            N(rows_to_panel)(src + i * rs + j * cs, rs, to->p + j * to->cs + i, to->cs, to->ld);
+    for (int64_t j = 0; j < q->n; j++) {
+        REAL *column = to->p + j * to->cs;
+        for (int64_t i = j < n ? m : 0; i < q->m; i++)
+            N(get)(column, to->ld, i, src + i * rs + j * cs);
         for (int part = 0; part < PARTS; part++)
-            memset(q->A.p + j * q->A.cs + part * q->A.ld + q->m, 0,
-                   (size_t)(q->A.ld - q->m) * sizeof(REAL));
+            memset(column + part * to->ld + q->m, 0, (size_t)(to->ld - q->m) * sizeof(REAL));
+    }
 }
 
 /* Largest entry of column j, or NaN when one is not finite. */
@@ -643,26 +728,38 @@ INLINE void N(put_row)(REAL *row, int64_t cs, const panel_t *from, int64_t i, in
         N(put_number)(row + PARTS * j * cs, 0);
 }
 
+/* Rows i0 .. i1-1 and columns j0 .. j1-1 of a matrix at `base`, which may cross the diagonal. */
+static void N(put_block)(const gb10_view_t *out, REAL *base, const panel_t *lower,
+                         const panel_t *upper, const int64_t at[4])
+{
+    int64_t j0 = at[2], j1 = at[3];
+    for (int64_t i = at[0]; i < at[1]; i++) {
+        REAL *row = base + PARTS * i * out->rs;
+        int64_t middle = i < j0 ? j0 : min64(i, j1);
+        N(put_row)(row, out->cs, lower, i, j0, middle);
+        N(put_row)(row, out->cs, upper, i, middle, j1);
+        if (!upper && middle == i && i < j1)
+            N(put_number)(row + PARTS * i * out->cs, 1);
+    }
+}
+
 /* Writes an m x n view: below the diagonal from `lower`, on and above it from `upper`; NULL gives
  * zeros, below, and a unit diagonal with zeros beyond it, above. */
 static void N(store_matrix)(const gb10_view_t *out, int64_t b, const panel_t *lower,
                             const panel_t *upper)
 {
-    enum { TILE = 16 };
     if (!out)
         return;
     REAL *base = gb10_view_at(out, b);
-    for (int64_t i0 = 0; i0 < out->m; i0 += TILE)
-        for (int64_t j0 = 0; j0 < out->n; j0 += TILE) {
-            int64_t i1 = min64(out->m, i0 + TILE), j1 = min64(out->n, j0 + TILE);
-            for (int64_t i = i0; i < i1; i++) {
-                REAL *row = base + PARTS * i * out->rs;
-                int64_t middle = i < j0 ? j0 : min64(i, j1);
-                N(put_row)(row, out->cs, lower, i, j0, middle);
-                N(put_row)(row, out->cs, upper, i, middle, j1);
-                if (!upper && middle == i && i < j1)
-                    N(put_number)(row + PARTS * i * out->cs, 1);
-            }
+    for (int64_t i = 0; i < out->m; i += VL)
+        for (int64_t j = 0; j < out->n; j += VL) {
+            const panel_t *from = i >= j + VL ? lower : j >= i + VL ? upper : NULL;
+            const int64_t at[4] = {i, min64(out->m, i + VL), j, min64(out->n, j + VL)};
+            if (from && out->cs == 1 && at[1] - i == VL && at[3] - j == VL)
+                N(panel_to_rows)
+            (base + PARTS * (i * out->rs + j), PARTS * out->rs, from->p + j * from->cs + i,
+             from->cs, from->ld);
+            else N(put_block)(out, base, lower, upper, at);
         }
 }
 
@@ -776,6 +873,7 @@ static void N(geqrf)(const gb10_geqrf_args_t *args, void *workspace)
 #undef NAME3
 #undef NAME2
 #undef vec_t
+#undef index_t
 #undef work_t
 #undef panel_t
 #undef rows_t
