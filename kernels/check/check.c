@@ -40,7 +40,8 @@ double gb10_beyond_tiny(const gb10_checker_t *c, double x, double value, int shi
 {
     double longer = (double)(c->m > c->n ? c->m : c->n);
     double allowance = 4 * sqrt(longer * (double)c->k) / value;
-    double beyond = x - ldexp(allowance, c->tiny_exponent - shift);
+    double tiny = shift == 0 ? c->tiny : ldexp(1, c->tiny_exponent - shift);
+    double beyond = x - allowance * tiny;
     return beyond < 0 ? 0 : beyond;
 }
 
@@ -112,6 +113,7 @@ static gb10_checker_t checker_of(const gb10_check_args_t *args)
     c.parts = gb10_dtype_is_complex(dtype) ? 2 : 1;
     c.low = dtype == GB10_D || dtype == GB10_Z;
     c.u = gb10_dtype_u(dtype);
+    c.tiny = gb10_dtype_tiny(dtype);
     c.tiny_exponent = ilogb(gb10_dtype_tiny(dtype));
     return c;
 }

@@ -13,7 +13,7 @@ typedef struct gb10_checker {
     int64_t m, n, k, nb; /* nb: rows of T                                              */
     int parts;
     bool low; /* double-double                                              */
-    double u;
+    double u, tiny;
     int tiny_exponent; /* of the smallest subnormal                                  */
     int64_t b;         /* the matrix                                                 */
     double *row[2];    /* one row as doubles, max(n, k) entries, zero padded         */

@@ -204,35 +204,41 @@ void gb10_planes_mac(gb10_planes_t out, gb10_planes_t a, gb10_planes_t b, double
         mac_real(&terms[i], rows, inner, n);
 }
 
+#define COPY_REAL(type, step)                                                                      \
+    for (int64_t j = first; j < last; j++)                                                         \
+    re[j] = ((const type *)p)[at + j * (step)]
+#define COPY_COMPLEX(type, step)                                                                   \
+    for (int64_t j = first; j < last; j++) {                                                       \
+        re[j] = ((const type *)p)[2 * (at + j * (step))];                                          \
+        im[j] = ((const type *)p)[2 * (at + j * (step)) + 1];                                      \
+    }
+/* The step is a constant 1 for contiguous rows, so that those loops vectorise. */
+#define COPY(copy, type)                                                                           \
+    if (cs == 1) {                                                                                 \
+        copy(type, 1);                                                                             \
+    } else {                                                                                       \
+        copy(type, cs);                                                                            \
+    }
+
 void gb10_read_row(const gb10_view_t *v, int64_t b, int64_t i, int64_t first, int64_t last,
-                   double *re, double *im)
+                   double *restrict re, double *restrict im)
 {
     const char *p = gb10_view_at(v, b);
     int64_t at = i * v->rs, cs = v->cs;
-#define COPY_REAL(type)                                                                            \
-    for (int64_t j = first; j < last; j++)                                                         \
-    re[j] = ((const type *)p)[at + j * cs]
-#define COPY_COMPLEX(type)                                                                         \
-    for (int64_t j = first; j < last; j++) {                                                       \
-        re[j] = ((const type *)p)[2 * (at + j * cs)];                                              \
-        im[j] = ((const type *)p)[2 * (at + j * cs) + 1];                                          \
-    }
     switch (v->dtype) {
     case GB10_S:
-        COPY_REAL(float);
+        COPY(COPY_REAL, float);
         break;
     case GB10_D:
-        COPY_REAL(double);
+        COPY(COPY_REAL, double);
         break;
     case GB10_C:
-        COPY_COMPLEX(float);
+        COPY(COPY_COMPLEX, float);
         break;
     case GB10_Z:
-        COPY_COMPLEX(double);
+        COPY(COPY_COMPLEX, double);
         break;
     }
-#undef COPY_REAL
-#undef COPY_COMPLEX
 }
 
 GB10_CLONES int64_t gb10_count_nonfinite(const double *x, int64_t n)

@@ -43,7 +43,7 @@ void gb10_planes_mac(gb10_planes_t out, gb10_planes_t a, gb10_planes_t b, double
 
 /* Columns [first, last) of row i of matrix b as doubles; im is not touched for real types. */
 void gb10_read_row(const gb10_view_t *v, int64_t b, int64_t i, int64_t first, int64_t last,
-                   double *re, double *im);
+                   double *restrict re, double *restrict im);
 
 /* Number of entries that are NaN or Inf. */
 int64_t gb10_count_nonfinite(const double *x, int64_t n);

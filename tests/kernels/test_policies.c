@@ -270,3 +270,26 @@ Test(policies, far_apart_columns)
             batch_free(t);
         }
 }
+
+/* Tiny numbers beside a zero column: the checker's scales must not meet either. */
+Test(policies, subnormal_beside_zero)
+{
+    gb10_handle_t *handle;
+    const char *name;
+    FOR_BACKENDS(handle, name)
+    for (int dtype = 0; dtype < GB10_DTYPES; dtype++)
+        for (int level = GB10_CHECK_NORMS; level <= GB10_CHECK_FULL; level++) {
+            batch_t *t = batch_new((batch_shape_t){
+                .dtype = (gb10_dtype_t)dtype, .m = 12, .n = 9, .count = 2, .nb = 4});
+            batch_fill(t, "subnormal", batch_seed(), 0, 0);
+            int parts = gb10_dtype_is_complex(t->shape.dtype) ? 2 : 1;
+            for (int64_t i = 0; i < 12 * parts; i++)
+                batch_set(t, BATCH_A, 1, i / parts, 4, (int)(i % parts), 0);
+            cr_assert(batch_geqrf(t, handle) == GB10_OK);
+            cr_assert(batch_check(t, handle, (gb10_check_level_t)level) == GB10_OK);
+            for (int b = 0; b < 2; b++)
+                cr_expect(t->info[b] == GB10_INFO_OK, "%s: %s: level %d misses %s", name, t->text,
+                          level, t->failed[b]);
+            batch_free(t);
+        }
+}
