@@ -130,10 +130,11 @@ asan: ## unit and kernel tests under AddressSanitizer and UBSan
 	@ASAN_OPTIONS=detect_leaks=1 tests/run.sh $(BUILD)/asan unit
 
 .PHONY: coverage
-coverage: ## line coverage of the unit and kernel tests (gcov)
+coverage: ## line coverage of all tests, per folder and file (gcov); minutes
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/coverage CFLAGS="-O1 -g --coverage" test-build
-	@tests/run.sh $(BUILD)/coverage unit
-	@tests/lint/coverage.sh $(BUILD)/coverage
+	@find $(BUILD)/coverage -name '*.gcda' -delete
+	@code=0; tests/run.sh $(BUILD)/coverage unit mpi cli io || code=$$?; \
+	    tests/lint/coverage.sh $(BUILD)/coverage && exit $$code
 
 # ---- style ----
 C_FILES := $(wildcard app/*.[ch] io/*.[ch] mpi/*.[ch] kernels/*.[ch] kernels/*/*.[ch] tests/*/*.[ch])
@@ -144,11 +145,12 @@ format: ## rewrite all C files with clang-format
 format-check: ## fail when clang-format would change a file
 	clang-format --dry-run -Werror $(C_FILES)
 .PHONY: lint
-lint: format-check ## clang-tidy, cppcheck, shellcheck, the include rule, size report
+lint: all format-check ## clang-tidy, cppcheck, shellcheck, include table, man page, sizes
 	@tests/lint/includes.sh
 	@tests/lint/man.sh $(BUILD)/fugu
-	shellcheck jobs/*.sh tests/*.sh tests/*/*.sh .ci/run
-	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -I. --suppressions-list=tests/lint/cppcheck.txt app io mpi kernels
+	shellcheck -x jobs/*.sh tests/*.sh tests/*/*.sh .ci/run
+	cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --std=c11 \
+	    --inline-suppr -I. --suppressions-list=tests/lint/cppcheck.txt app io mpi kernels
 	@tests/lint/tidy.sh $(HDF5_CFLAGS) $(MPI_CFLAGS)
 	@tests/lint/sizes.sh
 
