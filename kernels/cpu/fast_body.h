@@ -163,6 +163,8 @@ static void N(tn_row)(int na, const REAL *v, int64_t vs, const panel_t *C, int64
         TN_CASE(A, 1);
     if (na == TN_A) {
         TN_COLUMNS(TN_A)
+    } else if (na == 2) {
+        TN_COLUMNS(2)
     } else {
         TN_COLUMNS(1)
     }
@@ -180,7 +182,7 @@ static void N(tn)(const panel_t *V, int64_t a0, int64_t na, const panel_t *C, in
     for (int64_t end = V->ld; end > r0; end -= ROWS_CHUNK) {
         int64_t rows = min64(ROWS_CHUNK, end - r0), r = end - rows;
         for (int64_t a = 0; a < na;) {
-            int step = a + TN_A <= na ? TN_A : 1;
+            int step = a + TN_A <= na ? TN_A : a + 2 <= na ? 2 : 1;
             N(tn_row)
             (step, V->p + (a0 + a) * V->cs + r, V->cs, C, r, rows, c0, nc, W.p + a * W.rs, W.rs,
              W.plane);
@@ -837,7 +839,8 @@ static size_t N(layout)(work_t *q, const gb10_geqrf_args_t *args, char *base)
     if (ld >= 4 * line)
         ld = round_up(ld, 2 * line) + line; /* an odd number of lines: columns spread over sets */
     int64_t strip = round_up(STRIP > width ? STRIP : width, VL);
-    q->A = q->V = (panel_t){NULL, ld, ld * PARTS};
+    int64_t cs = ld * PARTS + (CPLX && ld >= 4 * line ? line : 0); /* odd as well */
+    q->A = q->V = (panel_t){NULL, ld, cs};
     q->T = q->X = (rows_t){NULL, width * PARTS, width};
     q->W = (rows_t){NULL, strip * PARTS, strip};
     q->A.p = N(take)(base, &used, q->A.cs * q->n);

@@ -38,7 +38,7 @@ enum {
     FEW = 4,          /* reflectors applied together where V has a short tail                    */
     LEAF = 8,         /* columns factored without blocking                                      */
     BLOCK = 32,       /* least width of an internal block; a multiple of the file's nb          */
-    ROWS_CHUNK = 256, /* rows summed in one run: bounds the error of long sums, fits the cache  */
+    ROWS_CHUNK = 512, /* rows summed in one run: bounds the error of long sums, fits the cache  */
     STRIP = 48,       /* trailing columns updated together, at most and at least; a multiple of   */
     STRIP_LEAST = 12, /* every tile's width                                                       */
     STRIP_BYTES = 160 << 10 /* of them: they are read twice, the second time from the cache */

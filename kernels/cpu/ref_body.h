@@ -76,7 +76,7 @@ static elem_t scaled_down(elem_t x, REAL factor)
     elem_t y = scaled(x, factor);
     for (int q = 0; q < PARTS; q++)
         if (y.p[q] == 0 && x.p[q] != 0)
-            y.p[q] = (REAL)copysign(TINY, x.p[q]);
+            y.p[q] = with_sign(TINY, x.p[q]);
     return y;
 }
 
@@ -138,7 +138,7 @@ static elem_t larfg(elem_t *x, int64_t len, int64_t stride)
     REAL factor = power(-e);
     REAL norm = scaled_norm(x, len, stride, factor);
     elem_t alpha = scaled(x[0], factor), d = alpha, tau = elem(0);
-    REAL beta = (REAL)-copysign(norm, alpha.p[0]);
+    REAL beta = -with_sign(norm, alpha.p[0]);
     tau.p[0] = (beta - alpha.p[0]) / beta;
     if (COMPLEX)
         tau.p[PARTS - 1] = -alpha.p[PARTS - 1] / beta;

@@ -52,6 +52,10 @@ GB10_INLINE REAL fused(REAL a, REAL b, REAL c)
 {
     return fmaf(a, b, c);
 }
+GB10_INLINE REAL with_sign(REAL x, REAL sign)
+{
+    return copysignf(x, sign);
+}
 #else
 GB10_INLINE wide_t wide(REAL x)
 {
@@ -72,6 +76,10 @@ GB10_INLINE REAL wide_sqrt(wide_t s)
 GB10_INLINE REAL fused(REAL a, REAL b, REAL c)
 {
     return fma(a, b, c);
+}
+GB10_INLINE REAL with_sign(REAL x, REAL sign)
+{
+    return copysign(x, sign);
 }
 #endif
 
