@@ -27,10 +27,10 @@ typedef struct gb10_op {
 
 typedef struct gb10_backend {
     const char *name;
-    int priority;               /* "auto" takes the highest that probes NULL           */
-    const char *(*probe)(void); /* NULL when usable here, else the reason              */
-    const char *(*isa)(void);   /* instruction set or architecture in use              */
-    int reads_device;           /* not 0: takes views in device memory                 */
+    int priority;                     /* "auto" takes the highest that probes NULL           */
+    const char *(*probe)(void);       /* NULL when usable here, else the reason              */
+    const char *(*isa)(void);         /* instruction set or architecture in use              */
+    int reads_device;                 /* not 0: takes views in device memory                 */
     const char *(*isa_at)(int level); /* names, lowest first, NULL past the end; NULL: one only */
     /* State of one handle (a team of threads, a stream), given to submit and wait. NULL: none. */
     gb10_status_t (*open)(void **state, gb10_error_t *err);

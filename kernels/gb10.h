@@ -178,7 +178,7 @@ typedef struct gb10_compare_r_args {
     gb10_r_difference_t *result;    /* count                                                   */
 } gb10_compare_r_args_t;
 /* bound = 128 sqrt(k) u ||(R1 D)^-1||_F over the leading k columns, D the powers of two that make
- * their norms lie in [1, 2): two factorisations with columnwise backward errors of 32 u differ by
+ * their norms lie in [1, 2): two factorisations with columnwise backward errors of 22 u differ by
  * at most that to first order (Stewart 1977, Sun 1991, with column scaling). INFINITY when the
  * bound exceeds 1/16. */
 gb10_status_t gb10_compare_r(gb10_handle_t *handle, const gb10_compare_r_args_t *args);

@@ -131,9 +131,9 @@ cleanup:
 static gb10_status_t check_like(named_t a, int64_t m, int64_t n, named_t like, gb10_error_t *err)
 {
     gb10_status_t status = check_view(a, err);
-    if (status != GB10_OK)
-        return status;
     const gb10_view_t *v = a.view, *w = like.view;
+    if (status != GB10_OK || !v || !w)
+        return status;
     if (v->dtype != w->dtype)
         return INVALID(err, "%s: %s has dtype %c, %s has %c", a.op, a.name,
                        gb10_dtype_letter(v->dtype), like.name, gb10_dtype_letter(w->dtype));

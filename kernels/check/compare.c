@@ -103,20 +103,16 @@ static double modulus_difference(compare_t *c)
     return sum == 0 ? 0 : sqrt(sum / norm);
 }
 
-/* Row i of X divided by the diagonal entry of R. */
-static void divide_row(compare_t *c, int64_t i, int64_t first)
+/* The k entries of a row of X divided by the diagonal entry at `diagonal`. */
+static void divide_row(gb10_planes_t x, gb10_planes_t diagonal, int64_t k)
 {
-    double re = c->R.hi[0][i * c->R.rs + i], im = 0;
-    if (c->parts == 2)
-        im = c->R.hi[1][i * c->R.rs + i];
-    double square = re * re + im * im;
-    for (int64_t j = first; j < c->k; j++) {
-        double *x = &c->X.hi[0][i * c->X.rs + j], a = *x, b = 0;
-        if (c->parts == 2)
-            b = c->X.hi[1][i * c->X.rs + j];
-        *x = (a * re + b * im) / square;
-        if (c->parts == 2)
-            c->X.hi[1][i * c->X.rs + j] = (b * re - a * im) / square;
+    bool pair = x.parts == 2;
+    double re = *diagonal.hi[0], im = pair ? *diagonal.hi[1] : 0, square = re * re + im * im;
+    for (int64_t j = 0; j < k; j++) {
+        double a = x.hi[0][j], b = pair ? x.hi[1][j] : 0;
+        x.hi[0][j] = (a * re + b * im) / square;
+        if (pair)
+            x.hi[1][j] = (b * re - a * im) / square;
     }
 }
 
@@ -140,7 +136,7 @@ static double inverse_norm(compare_t *c)
         gb10_planes_mac(gb10_planes_at(c->X, i, first), gb10_planes_at(c->R, i, i + 1),
                         gb10_planes_at(c->X, i + 1, first), -1, 1, c->k - i - 1,
                         gb10_padded(c->k) - first);
-        divide_row(c, i, first);
+        divide_row(gb10_planes_at(c->X, i, i), gb10_planes_at(c->R, i, i), c->k - i);
         for (int q = 0; q < c->parts; q++)
             for (int64_t j = i; j < c->k; j++)
                 sum += c->X.hi[q][i * c->X.rs + j] * c->X.hi[q][i * c->X.rs + j];

@@ -59,8 +59,10 @@ typedef struct row {
 
 static row_t row_of(gb10_checker_t *c, const gb10_view_t *v, int64_t i, int64_t n)
 {
-    if (v->dtype == GB10_D && v->cs == 1)
-        return (row_t){{(const double *)gb10_view_at(v, c->b) + i * v->rs, NULL}};
+    if (v->dtype == GB10_D && v->cs == 1) {
+        const double *p = (const double *)gb10_view_at(v, c->b) + i * v->rs;
+        return (row_t){{p, p}};
+    }
     gb10_read_row(v, c->b, i, 0, n, c->row[0], c->row[1]);
     return (row_t){{c->row[0], c->row[1]}};
 }

@@ -69,7 +69,8 @@ Test(family, same_everywhere)
                     h = hash_bytes(t->raw, t->bytes, h);
                 }
     }
-    cr_expect(h == UINT64_C(0x491355c082e08e23), "the families hash to 0x%llx", (unsigned long long)h);
+    cr_expect(h == UINT64_C(0x491355c082e08e23), "the families hash to 0x%llx",
+              (unsigned long long)h);
 }
 
 Test(family, table)
