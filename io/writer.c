@@ -124,8 +124,8 @@ static gb10_status_t locate(const io_output_t *o, io_kind_t kind, int64_t datase
 gb10_status_t io_write(io_output_t *output, io_kind_t kind, int64_t dataset, int64_t first,
                        int64_t count, const void *src, gb10_error_t *err)
 {
-    int64_t offset;
-    size_t size;
+    int64_t offset = 0;
+    size_t size = 0;
     gb10_status_t status = locate(output, kind, dataset, first, count, &offset, &size, err);
     if (status != GB10_OK)
         return status;
@@ -136,8 +136,8 @@ gb10_status_t io_write(io_output_t *output, io_kind_t kind, int64_t dataset, int
 gb10_status_t io_read_back(io_output_t *output, io_kind_t kind, int64_t dataset, int64_t first,
                            int64_t count, void *dst, gb10_error_t *err)
 {
-    int64_t offset;
-    size_t size;
+    int64_t offset = 0;
+    size_t size = 0;
     gb10_status_t status = locate(output, kind, dataset, first, count, &offset, &size, err);
     if (status != GB10_OK)
         return status;

@@ -16,7 +16,8 @@ for extra in "$@"; do
 done
 
 if ! command -v dpkg-query >/dev/null; then
-    echo "deps.sh: this is no Debian or Ubuntu; install what corresponds to:" $packages >&2
+    echo "deps.sh: this is no Debian or Ubuntu; install what corresponds to:" >&2
+    echo "$packages" >&2
     exit 0
 fi
 missing=""
@@ -37,6 +38,7 @@ fi
 echo "installing$missing"
 log=$(mktemp)
 export DEBIAN_FRONTEND=noninteractive
+# shellcheck disable=SC2086 # a list of words
 if ! { $sudo apt-get update && $sudo apt-get install -y --no-install-recommends $missing; } \
     >"$log" 2>&1; then
     tail -n 20 "$log" >&2

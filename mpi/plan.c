@@ -85,7 +85,7 @@ static void add_entry(dist_plan_t *plan, open_unit_t *open, int64_t batch, int64
     e->per = group > 0 ? max64(1, unit_bytes / group) : groups;
     if (open->creator && used <= unit_bytes)
         e->head = min64(groups, group > 0 ? (unit_bytes - used) / group : groups);
-    if (e->head > 0) {
+    if (open->creator && e->head > 0) {
         int64_t taken = min64(e->head * b->quantum, b->count);
         grow_unit(plan, open, batch, taken);
         if (open->creator->nnew == 1)

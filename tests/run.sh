@@ -65,6 +65,7 @@ for area in $areas; do
         for t in tests/mpi/test_*.c; do
             for n in $(sed -n 's/.*ranks: *\([0-9 ]*\).*/\1/p' "$t" | head -n 1); do
                 # One Test a program; rank 0 alone writes the report (the last argument).
+                # shellcheck disable=SC2016 # the inner shell expands it
                 criterion "${t%.c} on $n ranks" mpirun -n "$n" bash -c \
                     'exec "$0" -j1 $([ "$OMPI_COMM_WORLD_RANK" != 0 ] || echo "$1")' \
                     "$build/${t%.c}"
@@ -76,7 +77,10 @@ for area in $areas; do
             script "$t" env FUGU="$build/fugu" bash "$t"
         done
         ;;
-    io) script tests/io/check_inputs.py /usr/bin/python3 tests/io/check_inputs.py "$build/dump_catalog" ;;
+    io)
+        t=tests/io/check_inputs.py
+        script $t /usr/bin/python3 $t "$build/dump_catalog"
+        ;;
     arm64) script tests/support/arm64.sh bash tests/support/arm64.sh "$build" ;;
     *) echo "run.sh: unknown area '$area'" >&2; exit 2 ;;
     esac

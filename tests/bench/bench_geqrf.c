@@ -49,11 +49,9 @@ static double peak(int is_double)
     for (int r = 0; r < 5; r++) {
         double t = now();
         if (is_double)
-            cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, P, P, P, 1, a, P, b, P, 0, c,
-                        P);
+            cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, P, P, P, 1, a, P, b, P, 0, c, P);
         else
-            cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, P, P, P, 1, a, P, b, P, 0, c,
-                        P);
+            cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, P, P, P, 1, a, P, b, P, 0, c, P);
         t = 2.0 * P * P * P / (now() - t) * 1e-9;
         best = t > best ? t : best;
     }
@@ -173,9 +171,8 @@ static void run_case(bench_case_t *c, double peak_rate)
     }
     double flops = gb10_qr_flops(c->dtype, c->n, c->n) * (double)c->count * 1e-9;
     double a = flops / median(mine, REPEATS), p = flops / median(theirs, REPEATS);
-    printf("| %c | %lld | %.2f | %.1f %% | %.2f | %.1f %% | %.2f |\n",
-           gb10_dtype_letter(c->dtype), (long long)c->n, a, 100 * a / peak_rate, p,
-           100 * p / peak_rate, a / p);
+    printf("| %c | %lld | %.2f | %.1f %% | %.2f | %.1f %% | %.2f |\n", gb10_dtype_letter(c->dtype),
+           (long long)c->n, a, 100 * a / peak_rate, p, 100 * p / peak_rate, a / p);
     fflush(stdout);
     free(c->A);
     free(c->V);

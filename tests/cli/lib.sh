@@ -4,7 +4,6 @@ set -u
 FUGU=${FUGU:-$(realpath build/fugu)}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
-here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work" 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -37,7 +36,8 @@ says() {
 # quiet_error PATTERN: stderr of the last command is exactly one line, and it matches.
 one_line() {
     cases=$((cases + 1))
-    [ "$(grep -c '^fugu' err.txt)" -eq 1 ] && [ "$(wc -l <err.txt)" -eq 1 ] && grep -qE -- "$1" err.txt ||
+    [ "$(grep -c '^fugu' err.txt)" -eq 1 ] && [ "$(wc -l <err.txt)" -eq 1 ] &&
+        grep -qE -- "$1" err.txt ||
         complain "stderr is not one line like: $1"
 }
 

@@ -7,7 +7,8 @@
 expect 1 "$FUGU" qr in.h5 -o one.h5 --unit-size 64K --json one.json
 for n in 1 2 3 5; do
     for s in dynamic static; do
-        expect 1 mpirun -n $n "$FUGU" qr in.h5 -o $n$s.h5 --unit-size 64K --schedule $s --json $n$s.json
+        expect 1 mpirun -n $n "$FUGU" qr in.h5 -o $n$s.h5 --unit-size 64K --schedule $s \
+            --json $n$s.json
         same one.h5 $n$s.h5
         cases=$((cases + 1))
         units=$(sed -n 's/^ *"units": \([0-9]*\),$/\1/p' $n$s.json | head -n 1)

@@ -26,7 +26,8 @@ one_line 'unknown option --bogus'
 expect 2 "$FUGU" qr in.h5 -o out.h5 extra
 one_line "unexpected argument 'extra'"
 for o in --resume --memory=1G --max-time=1 --shard=1/2 --log-dir=x --threads=2 --tuning=x \
-    --backend=cuda --outputs=Q --sort-rows --verify-full --mode=bf16 --schedule=free --nb=0 --nb=x; do
+    --backend=cuda --outputs=Q --sort-rows --verify-full --mode=bf16 --schedule=free \
+    --nb=0 --nb=x; do
     expect 2 "$FUGU" qr in.h5 -o out.h5 $o
     one_line "${o%%=*}"
 done
@@ -91,19 +92,19 @@ expect 0 "$FUGU" qr in.h5 --dry-run
 says out.txt 'nothing was written'
 
 # the same under mpirun: one line of fugu, the same code
-run2="mpirun -n 2"
-expect 2 $run2 "$FUGU" qr in.h5 -o out3.h5 --bogus
+run2=(mpirun -n 2)
+expect 2 "${run2[@]}" "$FUGU" qr in.h5 -o out3.h5 --bogus
 one_fugu_line 'unknown option --bogus'
-expect 3 $run2 "$FUGU" qr missing.h5 -o out3.h5
+expect 3 "${run2[@]}" "$FUGU" qr missing.h5 -o out3.h5
 one_fugu_line 'missing\.h5.*no such file'
-expect 3 $run2 "$FUGU" qr text.h5 -o out3.h5
+expect 3 "${run2[@]}" "$FUGU" qr text.h5 -o out3.h5
 one_fugu_line 'text\.h5.*HDF5'
-expect 3 $run2 "$FUGU" qr in.h5 -o no/such/dir/out.h5
+expect 3 "${run2[@]}" "$FUGU" qr in.h5 -o no/such/dir/out.h5
 one_fugu_line 'no/such/dir'
-expect 3 $run2 "$FUGU" qr in.h5 -o soft.h5 --overwrite
+expect 3 "${run2[@]}" "$FUGU" qr in.h5 -o soft.h5 --overwrite
 one_fugu_line 'is the input'
-expect 3 $run2 "$FUGU" qr in.h5 -o out.h5
+expect 3 "${run2[@]}" "$FUGU" qr in.h5 -o out.h5
 one_fugu_line 'exists'
-expect 1 $run2 "$FUGU" qr in.h5 -o out3.h5 -q
+expect 1 "${run2[@]}" "$FUGU" qr in.h5 -o out3.h5 -q
 absent out3.h5.part
 finish

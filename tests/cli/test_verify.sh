@@ -12,7 +12,8 @@ expect 1 "$FUGU" qr in.h5 -o out.h5 --json out.json
 expect 0 "$FUGU" verify in.h5 out.h5
 says out.txt '42 matrices looked at, 42 passed, 0 failed; 2 of them not finite'
 cases=$((cases + 1))
-last="json" && /usr/bin/python3 - <<'PY' || complain "out.json is not what it should be"
+last="/usr/bin/python3 reads out.json"
+/usr/bin/python3 - <<'PY' || complain "out.json is not what it should be"
 import json
 j = json.load(open("out.json"))
 assert j["schema_version"] == 1 and j["exit_code"] == 1 and j["bad_matrices"] == 2

@@ -13,6 +13,7 @@ files=(app/*.c io/*.c mpi/*.c kernels/*.c kernels/*/*.c)
 
 # Long files first, so that no core waits at the end; fast_isa.c holds a body four times.
 # clang-tidy's own count of suppressed warnings goes to stderr and is shown only on failure.
+# shellcheck disable=SC2016 # the inner shell expands it
 wc -l "${files[@]}" | awk '$2 != "total" { print ($2 ~ /_isa/ ? 99999 : $1), $2 }' | sort -rn |
     cut -d' ' -f2 | xargs -P "$(nproc)" -I '{}' bash -c '
         out=$(clang-tidy --quiet "$0" -- "$@" 2>&1) || { printf "%s\n" "$out"; exit 1; }
