@@ -72,8 +72,10 @@ static const char *supports(const void *args)
 /* The state of a handle is its build: the environment is read once. */
 static gb10_status_t open_handle(void **state, gb10_error_t *err)
 {
-    (void)err;
-    *state = (void *)(uintptr_t)builds[chosen_level()];
+    int level = chosen_level();
+    if (level < 0)
+        return GB10_FAIL(err, GB10_ERR_UNSUPPORTED, "backend cpu: %s", probe());
+    *state = (void *)(uintptr_t)builds[level];
     return GB10_OK;
 }
 
