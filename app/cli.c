@@ -208,22 +208,18 @@ gb10_status_t cli_parse(const cli_command_t *c, int argc, char **argv, void *opt
 /* Prints words wrapped at HELP_WIDTH, later lines indented; `column` is where the first starts. */
 static void print_wrapped(const char *text, int column)
 {
+    const char *gap = "";
     while (*text) {
         int length = (int)strcspn(text, " ");
-        if (column + length > HELP_WIDTH) {
+        if (column + (int)strlen(gap) + length > HELP_WIDTH) {
             printf("\n%*s", HELP_INDENT, "");
             column = HELP_INDENT;
+            gap = "";
         }
-        printf("%.*s", length, text);
-        column += length;
+        column += printf("%s%.*s", gap, length, text);
         text += length;
-        if (*text == ' ') {
-            text++;
-            if (column < HELP_WIDTH) {
-                putchar(' ');
-                column++;
-            }
-        }
+        text += *text == ' ';
+        gap = " ";
     }
     putchar('\n');
 }

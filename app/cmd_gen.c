@@ -41,7 +41,7 @@ const cli_command_t cmd_gen = {
     .options = options_table,
     .options_size = sizeof(gen_options_t),
     .examples = "  fugu gen in.h5 --add gaussian:64x64x1000:d\n"
-                "  fugu gen in.h5 --add randsvd:300x200x10:z:cond=1e8 --add with_nan:8x8x1:s\n",
+                "  fugu gen in.h5 --add kahan:30x20x5:z --add nan:8x8x1:s:name=bad/A\n",
     .run = run_gen};
 
 /* One --add, parsed. */
