@@ -114,13 +114,13 @@ static void scale_row(maker_t *g, int64_t i, double factor)
             *entry(g, q, i, j) *= factor;
 }
 
-/* Columns of a fixed matrix times a number in [1, 2) that depends on the index, so that no two
- * matrices of a batch are equal. The first one is the textbook's. */
+/* Rows of a fixed matrix times random numbers in [1, 2), so that no two matrices of a batch are
+ * equal, nor their reflectors (which do not depend on the scale of columns). The first one is the
+ * textbook's. */
 static void vary(maker_t *g)
 {
-    double factor = g->index == 0 ? 1 : 1 + uniform(g);
-    for (int64_t j = 0; j < g->n; j++)
-        scale_column(g, j, factor);
+    for (int64_t i = 0; i < g->m && g->index > 0; i++)
+        scale_row(g, i, 1 + uniform(g));
 }
 
 /* Multiplies by I - 2 v v^H / v^H v, v random, from the left; or (right) does that to the

@@ -22,9 +22,9 @@ size_t gb10_ref_geqrf_need(const gb10_geqrf_args_t *args)
 {
     gb10_dtype_t dtype = args->A->dtype;
     int64_t m = args->A->m, n = args->A->n, k = smaller(m, n), nb = smaller(args->nb, k);
-    size_t size = gb10_dtype_size(dtype);
-    return bytes(m * n, size) + bytes(k, size) + bytes(nb * nb, size) + bytes(n, size) +
-           bytes(n, wide_size(dtype)) + bytes(n, sizeof(int));
+    size_t size = gb10_dtype_size(dtype), wide = wide_size(dtype);
+    return bytes(m * n, size) + bytes(k, size) + bytes(nb * nb, size) + bytes(m * n, wide) +
+           bytes(n, wide) + bytes(n, sizeof(int));
 }
 
 size_t gb10_ref_form_t_need(const gb10_form_t_args_t *args)

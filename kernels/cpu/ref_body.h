@@ -1,6 +1,8 @@
 /* The oracle for one type; see ref.h. The including file defines LETTER, REAL, SINGLE, COMPLEX.
  *
- * Work arrays are row-major. Every column whose largest entry is near either end of the range is
+ * Work arrays are row-major. geqrf keeps the matrix itself in the next precision: without blocks an
+ * entry is updated k times, and k roundings of it would cost sqrt(k) u. Only v and tau are rounded
+ * before use, R at the end. Every column whose largest entry is near either end of the range is
  * multiplied by a power of two first and its R divided by it afterwards: V, T and tau do not depend
  * on the length of a column, so this is exact and keeps every product inside the range. */
 #include "kernels/cpu/ref_scalar.h"
@@ -98,74 +100,79 @@ static int equilibrate(elem_t *a, int64_t m, int64_t n, int64_t j)
 }
 
 /* Norm of len elements `stride` apart, each multiplied by factor first. */
-static REAL scaled_norm(const elem_t *x, int64_t len, int64_t stride, REAL factor)
+static double scaled_norm(const sum_t *x, int64_t len, int64_t stride, double factor)
 {
     wide_t s = wide(0);
     for (int64_t i = 0; i < len; i++)
-        for (int q = 0; q < PARTS; q++) {
-            REAL y = x[i * stride].p[q] * factor;
-            s = wide_mac(s, y, y);
-        }
+        for (int q = 0; q < PARTS; q++)
+            s = wide_square(s, wide_scaled(x[i * stride].p[q], factor));
     return wide_sqrt(s);
 }
 
-/* x / d with |d| near 1. */
-static elem_t quotient(elem_t x, elem_t d)
+/* factor x / (d[0] + i d[1]), the divisor being near 1. */
+static elem_t quotient(sum_t x, double factor, const double d[2])
 {
+    double re = wide_value(x.p[0]) * factor;
 #if COMPLEX
-    REAL square = fused(d.p[0], d.p[0], d.p[1] * d.p[1]);
-    elem_t y = muladd(x, conjugate(d), elem(0));
-    y.p[0] /= square;
-    y.p[1] /= square;
+    double im = wide_value(x.p[1]) * factor, square = fma(d[0], d[0], d[1] * d[1]);
+    elem_t y;
+    y.p[0] = (REAL)(fma(re, d[0], im * d[1]) / square);
+    y.p[1] = (REAL)(fma(im, d[0], -re * d[1]) / square);
     return y;
 #else
-    return elem(x.p[0] / d.p[0]);
+    return elem((REAL)(re / d[0]));
 #endif
 }
 
 /* LAPACK's larfg on the column at x (alpha first): leaves beta and the tail of v, returns tau.
  * The column is scaled by a power of two to have entries of at most 2, which replaces LAPACK's
  * rescaling loop and its unprotected large end. */
-static elem_t larfg(elem_t *x, int64_t len, int64_t stride)
+static elem_t larfg(sum_t *x, int64_t len, int64_t stride)
 {
-    REAL tail = 0;
+    double tail = 0, top;
     for (int64_t i = 1; i < len; i++)
-        tail = larger(tail, x[i * stride]);
-    bool real_alpha = !COMPLEX || x[0].p[PARTS - 1] == 0;
-    if (tail == 0 && real_alpha)
+        tail = wide_larger(tail, x[i * stride]);
+    if (tail == 0 && (!COMPLEX || wide_value(x[0].p[PARTS - 1]) == 0))
         return elem(0);
-    int e = exponent(larger(tail, x[0]));
-    REAL factor = power(-e);
-    REAL norm = scaled_norm(x, len, stride, factor);
-    elem_t alpha = scaled(x[0], factor), d = alpha, tau = elem(0);
-    REAL beta = -with_sign(norm, alpha.p[0]);
-    tau.p[0] = (beta - alpha.p[0]) / beta;
+    top = wide_larger(tail, x[0]);
+    int e = exponent(top);
+    double factor = ldexp(1, -e), d[2] = {wide_value(x[0].p[0]) * factor, 0};
     if (COMPLEX)
-        tau.p[PARTS - 1] = -alpha.p[PARTS - 1] / beta;
-    d.p[0] -= beta;
+        d[1] = wide_value(x[0].p[PARTS - 1]) * factor;
+    double beta = -copysign(scaled_norm(x, len, stride, factor), d[0]);
+    elem_t tau = elem((REAL)((beta - d[0]) / beta));
+    if (COMPLEX)
+        tau.p[PARTS - 1] = (REAL)(-d[1] / beta);
+    d[0] -= beta;
     for (int64_t i = 1; i < len; i++)
-        x[i * stride] = quotient(scaled(x[i * stride], factor), d);
-    x[0] = elem(beta * power(e));
+        x[i * stride] = sum_of(quotient(x[i * stride], factor, d));
+    x[0] = sum_of(elem(0));
+    x[0].p[0] = wide_scaled(wide_of(beta), ldexp(1, e));
     return tau;
 }
 
 /* Columns j+1.. of a become H^H times themselves, H = I - tau v v^H with v below a(j, j). */
-static GB10_CLONES void larf(elem_t *a, int64_t m, int64_t n, int64_t j, elem_t tau, sum_t *w,
-                             elem_t *y)
+static GB10_CLONES void larf(sum_t *a, int64_t m, int64_t n, int64_t j, elem_t tau, sum_t *w)
 {
     elem_t factor = negative(conjugate(tau));
     for (int64_t c = j + 1; c < n; c++)
-        w[c] = sum_of(a[j * n + c]);
-    for (int64_t i = j + 1; i < m; i++)
+        w[c] = a[j * n + c];
+    for (int64_t i = j + 1; i < m; i++) {
+        elem_t v = conjugate(sum_round(a[i * n + j]));
         for (int64_t c = j + 1; c < n; c++)
-            sum_dot(&w[c], a[i * n + j], a[i * n + c]);
-    for (int64_t c = j + 1; c < n; c++)
-        y[c] = muladd(factor, sum_round(w[c]), elem(0));
-    for (int64_t c = j + 1; c < n; c++)
-        a[j * n + c] = muladd(elem(1), y[c], a[j * n + c]);
-    for (int64_t i = j + 1; i < m; i++)
+            sum_muladd(&w[c], v, a[i * n + c]);
+    }
+    for (int64_t c = j + 1; c < n; c++) {
+        sum_t y = sum_of(elem(0));
+        sum_muladd(&y, factor, w[c]);
+        sum_muladd(&a[j * n + c], elem(1), y);
+        w[c] = y;
+    }
+    for (int64_t i = j + 1; i < m; i++) {
+        elem_t v = sum_round(a[i * n + j]);
         for (int64_t c = j + 1; c < n; c++)
-            a[i * n + c] = muladd(a[i * n + j], y[c], a[i * n + c]);
+            sum_muladd(&a[i * n + c], v, w[c]);
+    }
 }
 
 /* T (kb x kb, row-major) of the block of reflectors p .. p+kb-1 stored below the diagonal of the
@@ -209,8 +216,8 @@ static void form_t(cells_t T, const elem_t *v, int64_t m, int64_t ld, const elem
 }
 
 typedef struct qr_work {
-    elem_t *a, *tau, *t, *y;
-    sum_t *w;
+    elem_t *a, *tau, *t;
+    sum_t *wide, *w;
     int *shift;
 } qr_work_t;
 
@@ -218,25 +225,28 @@ typedef struct qr_work {
 static bool prepare(qr_work_t *work, int64_t m, int64_t n)
 {
     bool representable = true;
-    for (int64_t j = 0; j < n; j++) {
+    for (int64_t j = 0; j < n; j++)
         work->shift[j] = equilibrate(work->a, m, n, j);
+    for (int64_t i = 0; i < m * n; i++)
+        work->wide[i] = sum_of(work->a[i]);
+    for (int64_t j = 0; j < n; j++) {
         if (work->shift[j] <= 0)
             continue;
-        REAL norm = scaled_norm(work->a + j, m, n, power(-COL_MAX));
+        REAL norm = (REAL)scaled_norm(work->wide + j, m, n, ldexp(1, -COL_MAX));
         representable = representable && isfinite(norm * power(COL_MAX) * power(work->shift[j]));
     }
     return representable;
 }
 
-/* Undoes the scaling of R, which is the upper trapezoid of a. */
+/* Rounds V and R and undoes the scaling of R; false when an entry of it is beyond the range. */
 static bool finish(qr_work_t *work, int64_t m, int64_t n)
 {
     bool finite = true;
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i <= j && i < m; i++) {
-            elem_t *r = &work->a[i * n + j];
-            *r = scaled(*r, power(work->shift[j]));
-            finite = finite && all_finite(r, 1);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            elem_t x = sum_round(work->wide[i * n + j]);
+            work->a[i * n + j] = i > j ? x : scaled(x, power(work->shift[j]));
+            finite = finite && all_finite(&work->a[i * n + j], 1);
         }
     return finite;
 }
@@ -249,9 +259,9 @@ static gb10_info_t factor(qr_work_t *work, cells_t A)
     if (!prepare(work, A.m, A.n))
         return GB10_INFO_NOT_REPRESENTABLE;
     for (int64_t j = 0; j < A.m && j < A.n; j++) {
-        work->tau[j] = larfg(work->a + j * A.n + j, A.m - j, A.n);
+        work->tau[j] = larfg(work->wide + j * A.n + j, A.m - j, A.n);
         if (!is_zero(work->tau[j]))
-            larf(work->a, A.m, A.n, j, work->tau[j], work->w, work->y);
+            larf(work->wide, A.m, A.n, j, work->tau[j], work->w);
     }
     return finish(work, A.m, A.n) ? GB10_INFO_OK : GB10_INFO_NOT_REPRESENTABLE;
 }
@@ -282,7 +292,7 @@ void NAME(geqrf)(const gb10_geqrf_args_t *args, void *workspace)
     work.a = gb10_ref_take(&p, m * n, sizeof(elem_t));
     work.tau = gb10_ref_take(&p, k, sizeof(elem_t));
     work.t = gb10_ref_take(&p, nb * nb, sizeof(elem_t));
-    work.y = gb10_ref_take(&p, n, sizeof(elem_t));
+    work.wide = gb10_ref_take(&p, m * n, sizeof(sum_t));
     work.w = gb10_ref_take(&p, n, sizeof(sum_t));
     work.shift = gb10_ref_take(&p, n, sizeof(int));
     const gb10_view_t *out[] = {args->V, args->T, args->R, args->tau, args->packed};

@@ -31,7 +31,12 @@ typedef struct sum {
     wide_t p[PARTS];
 } sum_t;
 
+/* wide_of: a double; wide: a number of the type; wide_mac, wide_mac2: s + a b. */
 #if SINGLE
+GB10_INLINE wide_t wide_of(double x)
+{
+    return x;
+}
 GB10_INLINE wide_t wide(REAL x)
 {
     return x;
@@ -40,13 +45,25 @@ GB10_INLINE wide_t wide_mac(wide_t s, REAL a, REAL b)
 {
     return s + (double)a * (double)b;
 }
-GB10_INLINE REAL wide_round(wide_t s)
+GB10_INLINE wide_t wide_mac2(wide_t s, REAL a, wide_t b)
 {
-    return (REAL)s;
+    return s + (double)a * b;
 }
-GB10_INLINE REAL wide_sqrt(wide_t s)
+GB10_INLINE wide_t wide_scaled(wide_t s, double factor)
 {
-    return (REAL)sqrt(s);
+    return s * factor;
+}
+GB10_INLINE wide_t wide_square(wide_t s, wide_t a)
+{
+    return s + a * a;
+}
+GB10_INLINE double wide_value(wide_t s)
+{
+    return s;
+}
+GB10_INLINE double wide_sqrt(wide_t s)
+{
+    return sqrt(s);
 }
 GB10_INLINE REAL fused(REAL a, REAL b, REAL c)
 {
@@ -57,19 +74,40 @@ GB10_INLINE REAL with_sign(REAL x, REAL sign)
     return copysignf(x, sign);
 }
 #else
+/* The low part is -0 because -0 + 0 would lose the sign. */
+GB10_INLINE wide_t wide_of(double x)
+{
+    return (gb10_dd_t){x, -0.0};
+}
 GB10_INLINE wide_t wide(REAL x)
 {
-    return (gb10_dd_t){x, 0};
+    return wide_of(x);
 }
 GB10_INLINE wide_t wide_mac(wide_t s, REAL a, REAL b)
 {
     return gb10_dd_mac(s, a, b);
 }
-GB10_INLINE REAL wide_round(wide_t s)
+GB10_INLINE wide_t wide_mac2(wide_t s, REAL a, wide_t b)
+{
+    s = gb10_dd_mac(s, a, b.hi);
+    s.lo = fma(a, b.lo, s.lo);
+    return gb10_dd_normal(s);
+}
+GB10_INLINE wide_t wide_scaled(wide_t s, double factor)
+{
+    return (gb10_dd_t){s.hi * factor, s.lo * factor};
+}
+GB10_INLINE wide_t wide_square(wide_t s, wide_t a)
+{
+    s = gb10_dd_mac(s, a.hi, a.hi);
+    s.lo = fma(2 * a.hi, a.lo, s.lo);
+    return s;
+}
+GB10_INLINE double wide_value(wide_t s)
 {
     return s.hi + s.lo;
 }
-GB10_INLINE REAL wide_sqrt(wide_t s)
+GB10_INLINE double wide_sqrt(wide_t s)
 {
     return gb10_dd_sqrt(gb10_dd_normal(s));
 }
@@ -114,6 +152,16 @@ GB10_INLINE REAL larger(REAL top, elem_t x)
     return top;
 }
 
+/* The same for a value in the next precision. */
+GB10_INLINE double wide_larger(double top, sum_t x)
+{
+    for (int q = 0; q < PARTS; q++) {
+        double size = fabs(wide_value(x.p[q]));
+        top = size > top ? size : top;
+    }
+    return top;
+}
+
 /* a b + c */
 GB10_INLINE elem_t muladd(elem_t a, elem_t b, elem_t c)
 {
@@ -152,18 +200,29 @@ GB10_INLINE void sum_dot(sum_t *s, elem_t x, elem_t y)
 #endif
 }
 
+/* s + x y */
+GB10_INLINE void sum_muladd(sum_t *s, elem_t x, sum_t y)
+{
+    s->p[0] = wide_mac2(s->p[0], x.p[0], y.p[0]);
+#if COMPLEX
+    s->p[0] = wide_mac2(s->p[0], -x.p[1], y.p[1]);
+    s->p[1] = wide_mac2(s->p[1], x.p[0], y.p[1]);
+    s->p[1] = wide_mac2(s->p[1], x.p[1], y.p[0]);
+#endif
+}
+
 GB10_INLINE elem_t sum_round(sum_t s)
 {
     elem_t x;
     for (int q = 0; q < PARTS; q++)
-        x.p[q] = wide_round(s.p[q]);
+        x.p[q] = (REAL)wide_value(s.p[q]);
     return x;
 }
 
 /* Exponent e with 2^e <= x < 2^(e+1), at least EXP_MIN; x > 0 and finite. */
-GB10_INLINE int exponent(REAL x)
+GB10_INLINE int exponent(double x)
 {
-    int e = ilogb((double)x);
+    int e = ilogb(x);
     return e < EXP_MIN ? (int)EXP_MIN : e;
 }
 
