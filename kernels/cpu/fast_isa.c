@@ -25,8 +25,10 @@ enum { VECTOR_BYTES = 16, TILE_COLS = 3, TILE_ROWS = 3, TILE_OUT = 4 };
 #define VFNMA_D(a, b, c) ((vec_t)_mm256_fnmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
 #elif defined(__aarch64__)
 #include <arm_neon.h>
-#define VFMA_F(a, b, c) ((vec_t)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
-#define VFMA_D(a, b, c) ((vec_t)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
+#define VFMA_F(a, b, c)  ((vec_t)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
+#define VFMA_D(a, b, c)  ((vec_t)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
+#define VFNMA_F(a, b, c) ((vec_t)vfmsq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
+#define VFNMA_D(a, b, c) ((vec_t)vfmsq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
 #else
 #define VFMA_F(a, b, c)  ((a) * (b) + (c))
 #define VFMA_D(a, b, c)  ((a) * (b) + (c))
