@@ -240,6 +240,12 @@ uint64_t batch_seed(void)
     return text ? strtoull(text, NULL, 10) : 20250301;
 }
 
+bool batch_skips(int64_t m, int64_t n)
+{
+    const char *text = getenv("FUGU_TEST_SHORT");
+    return text && *text && m * n * (m < n ? m : n) > 30000;
+}
+
 bool batch_long(void)
 {
     const char *text = getenv("FUGU_TEST_LONG");
