@@ -224,7 +224,9 @@ Test(lapack, is_not_more_accurate)
             batch_shape_t shape = {
                 .dtype = dtype, .m = mn[0], .n = mn[1], .count = 1, .nb = 32, .columns = true};
             sample_t sample = {0};
-            for (int i = 0; i < SAMPLE && !batch_skips(mn[0], mn[1]) && (i < 3 || (i < 6 && mn[0] < 60) || batch_long()); i++)
+            for (int i = 0; i < SAMPLE && !batch_skips(mn[0], mn[1]) &&
+                            (i < 3 || (i < 6 && mn[0] < 60) || batch_long());
+                 i++)
                 take(&sample, family, shape, i, handle, oracle);
             if (sample.matrices == 0)
                 continue;
