@@ -54,7 +54,11 @@ $(BUILD)/fugu: $(call obj,$(APP_SRC) $(IO_SRC) $(MPI_SRC)) $(BUILD)/libgb10qr.a
 
 $(BUILD)/obj/io/%.o: EXTRA = $(HDF5_CFLAGS)
 $(BUILD)/obj/mpi/%.o: EXTRA = $(MPI_CFLAGS) -DWITH_SCALAPACK=$(SCALAPACK)
-$(BUILD)/obj/app/%.o: EXTRA = -DFUGU_GIT='"$(GIT_DESCRIBE)"'
+$(BUILD)/obj/app/context.o: EXTRA = -DFUGU_GIT='"$(GIT_DESCRIBE)"'
+$(BUILD)/obj/app/context.o: $(BUILD)/git-$(GIT_DESCRIBE)
+$(BUILD)/git-%:
+	@mkdir -p $(@D)
+	@rm -f $(BUILD)/git-* && touch $@
 $(BUILD)/obj/kernels/check/%.o $(BUILD)/obj/kernels/cpu/%.o: EXTRA = -O3
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
