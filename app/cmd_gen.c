@@ -199,6 +199,8 @@ static gb10_status_t make_file(const app_context_t *app, const gen_options_t *o,
         printf("wrote %s: %s datasets, %s matrices, %s\n", path, format_count(catalog.ndatasets),
                format_count(matrices), format_bytes((double)io_output_bytes(&catalog, &spec)));
 cleanup:
+    if (status != GB10_OK)
+        io_output_discard(output);
     io_output_close(output);
     io_catalog_free(&catalog);
     gb10_free(specs);

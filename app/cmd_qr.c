@@ -405,9 +405,11 @@ static int run_qr(const cli_command_t *command, void *options, char **args, int 
     if (status == GB10_OK)
         status = run_all(&run, &err);
     int64_t code = status == GB10_OK ? EXIT_DONE : app_exit_code(status);
-    if (status != GB10_OK)
+    if (status != GB10_OK) {
+        if (run.app.team.rank == 0)
+            io_output_discard(run.output);
         app_fail(&run.app, &err);
-    else if (run.app.team.rank == 0 && !o->dry_run)
+    } else if (run.app.team.rank == 0 && !o->dry_run)
         code = conclude(&run, &err);
     if (status == GB10_OK)
         dist_sum(&run.app.team, &code, 1, &err); /* only rank 0's is not 0 */

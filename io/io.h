@@ -184,6 +184,8 @@ gb10_status_t io_output_sync(io_output_t *output, gb10_error_t *err);
  * OUT.part to OUT, syncs the folder. */
 gb10_status_t io_output_finish(io_output_t *output, gb10_error_t *err);
 void io_output_close(io_output_t *output); /* leaves OUT.part as it is unless finished */
+/* Removes an OUT.part that will not be finished (NULL allowed); io_output_close still follows. */
+void io_output_discard(io_output_t *output);
 
 /* Adds a batch to a catalog that describes a file to be made (gen). Sizes that cannot be stored are
  * GB10_ERR_USAGE. */

@@ -200,6 +200,12 @@ cleanup:
     return status;
 }
 
+void io_output_discard(io_output_t *output)
+{
+    if (output && !output->finished)
+        unlink(output->part);
+}
+
 void io_output_close(io_output_t *output)
 {
     if (!output)

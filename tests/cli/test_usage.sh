@@ -76,6 +76,19 @@ expect 3 "$FUGU" qr in.h5 -o out.h5 --tolerance 1e-20
 one_line 'tolerance'
 absent out.h5
 absent out.h5.part
+# a failure in the middle of a run leaves nothing behind
+if /usr/bin/python3 -c 'import h5py' 2>/dev/null; then
+    /usr/bin/python3 -c 'import h5py, numpy as np
+a = np.ones((5, 3, 3), "i8")
+a[3, 1, 1] = 2 ** 60
+h5py.File("wide.h5", "w")["a"] = a'
+    expect 3 "$FUGU" qr wide.h5 -o out.h5 -q
+    one_line 'wide\.h5: /a is int64.*matrix 3.*--narrow'
+    expect 3 mpirun -n 2 "$FUGU" qr wide.h5 -o out.h5 -q
+    one_fugu_line 'matrix 3'
+    expect 0 "$FUGU" qr wide.h5 -o narrow.h5 -q --narrow
+fi
+absent out.h5.part
 
 # existing output, orphan .part
 expect 0 "$FUGU" qr in.h5 -o out.h5 -q --scalapack 0 --dataset '/gauss*'

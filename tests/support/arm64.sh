@@ -38,18 +38,21 @@ if [ ! -e "$sysroot/done" ]; then
 fi
 
 lib=$sysroot/usr/lib/$triplet
+paths=$lib:$lib/openblas-pthread:$lib/hdf5/serial
 make -j"$(nproc)" BUILD="$build/arm64" CC="$triplet-gcc --sysroot=$sysroot" WITH_SCALAPACK=0 \
     HDF5_CFLAGS="-I$sysroot/usr/include/hdf5/serial" HDF5_LIBS="-L$lib/hdf5/serial -lhdf5" \
-    MPI_CFLAGS= LDFLAGS="-L$lib/openblas-pthread -Wl,-rpath-link,$lib:$lib/openblas-pthread:$lib/hdf5/serial" \
+    MPI_CFLAGS= LDFLAGS="-L$lib/openblas-pthread -Wl,-rpath-link,$paths" \
     plain-build || exit 1
 
 failed=0
+inside=/usr/lib/$triplet # as the emulated program sees it
+inside=$inside/openblas-pthread:$inside/hdf5/serial:$inside:/lib/$triplet
 export FUGU_TEST_SHORT=1
 for t in "$build"/arm64/plain/tests/*/test_*; do
     [ -x "$t" ] && [ -f "$t" ] && [ "${t%.[od]}" = "$t" ] || continue
     echo "== ${t#"$build"/arm64/plain/}"
     qemu-aarch64 -L "$sysroot" \
-        -E LD_LIBRARY_PATH="/usr/lib/$triplet/openblas-pthread:/usr/lib/$triplet/hdf5/serial:/usr/lib/$triplet:/lib/$triplet" \
+        -E LD_LIBRARY_PATH="$inside" \
         -E OPENBLAS_NUM_THREADS=1 "$t" || failed=1
 done
 exit $failed

@@ -243,7 +243,7 @@ uint64_t batch_seed(void)
 bool batch_skips(int64_t m, int64_t n)
 {
     const char *text = getenv("FUGU_TEST_SHORT");
-    return text && *text && m * n * (m < n ? m : n) > 30000;
+    return text && *text && m * n * (m < n ? m : n) > 8000;
 }
 
 bool batch_long(void)

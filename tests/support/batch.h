@@ -60,7 +60,7 @@ bool batch_all_nan(const batch_t *batch, int buffer, int64_t b);
 uint64_t batch_seed(void);
 bool batch_long(void);
 
-/* True for a shape that FUGU_TEST_SHORT leaves out (emulated processors: m n min(m, n) > 30,000).
+/* True for a shape that FUGU_TEST_SHORT leaves out (emulated processors: m n min(m, n) > 8,000).
  */
 bool batch_skips(int64_t m, int64_t n);
 
