@@ -5,7 +5,8 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 dir=${1:?usage: coverage.sh DIR}
-find "$dir/obj" -name '*.gcda' ! -path '*/obj/tests/*' -print0 | xargs -0 -r gcov --stdout 2>/dev/null |
+find "$dir/obj" -name '*.gcda' ! -path '*/obj/tests/*' -print0 |
+    xargs -0 -r gcov --stdout 2>/dev/null |
     awk '
 function folder(path,  n, part) {
     n = split(path, part, "/")

@@ -10,7 +10,10 @@ trap 'rm -rf "$work"' EXIT
 bad=0
 
 # Commands: the first words of the indented lines below "commands".
-"$fugu" --help | awk '/^commands/ { on = 1; next } /^$/ { on = 0 } on { print $1 }' | sort >"$work/help"
+commands() {
+    "$fugu" --help | awk '/^commands/ { on = 1; next } /^$/ { on = 0 } on { print $1 }' | sort
+}
+commands >"$work/help"
 awk '/^\.SH/ { on = /"?COMMANDS/ } on && /^\.SS fugu / { print $3 }' "$page" | sort >"$work/man"
 diff -u --label '--help' --label fugu.1 "$work/help" "$work/man" || bad=1
 [ -s "$work/help" ] || bad=1
@@ -19,17 +22,23 @@ diff -u --label '--help' --label fugu.1 "$work/help" "$work/man" || bad=1
 # Options that every command has may stand once, under "Options of every command".
 options() { # section title
     awk -v title="$1" '
-        /^\.S[HS]/ { line = $0; sub(/^\.S[HS] */, "", line); gsub(/"/, "", line); on = line == title; next }
+        /^\.S[HS]/ {
+            sub(/^\.S[HS] */, "")
+            gsub(/"/, "")
+            on = $0 == title
+            next
+        }
         on && tag { print } { tag = on && /^\.TP/ }' "$page" |
         sed -e 's/^\.B[RI]* *//' -e 's/\\f[BIRP]//g' -e 's/\\-/-/g' -e 's/"//g' -e 's/ *$//'
 }
 while read -r command; do
-    "$fugu" "$command" --help | sed -nE 's/^  (-[a-zA-Z], |    )(--[^ ]+( [A-Z]+)?)(  .*)?$/\1\2/p' |
+    "$fugu" "$command" --help |
+        sed -nE 's/^  (-[a-zA-Z], |    )(--[^ ]+( [A-Z]+)?)(  .*)?$/\1\2/p' |
         sed 's/^ *//' | sort >"$work/help"
     { options "fugu $command"; options "Options of every command"; } | sort >"$work/man"
     [ -s "$work/help" ] || bad=1
     diff -u --label "fugu $command --help" --label fugu.1 "$work/help" "$work/man" || bad=1
-done < <("$fugu" --help | awk '/^commands/ { on = 1; next } /^$/ { on = 0 } on { print $1 }')
+done < <(commands)
 
 if command -v mandoc >/dev/null; then
     mandoc -Tlint -Wwarning "$page" || bad=1
