@@ -131,7 +131,7 @@ SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-san
 .PHONY: asan
 asan: ## unit and kernel tests under AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" test-build
-	@ASAN_OPTIONS=detect_leaks=1 tests/run.sh $(BUILD)/asan unit
+	@FUGU_TEST_SHORT=1 ASAN_OPTIONS=detect_leaks=1 tests/run.sh $(BUILD)/asan unit
 
 .PHONY: coverage
 coverage: ## line coverage of all tests, per folder and file (gcov); minutes
