@@ -68,6 +68,9 @@ int app_main(int argc, char **argv)
         if (strcmp(word, commands[i]->name) == 0)
             return run_command(commands[i], argc - 1, argv + 1);
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+        for (int i = 0; argc > 2 && i < COMMANDS; i++)
+            if (strcmp(argv[2], commands[i]->name) == 0)
+                return run_command(commands[i], 2, (char *[]){argv[2], (char *)"--help", NULL});
         if (speaks)
             print_usage(stdout);
         return EXIT_DONE;

@@ -196,8 +196,9 @@ static gb10_status_t make_file(const app_context_t *app, const gen_options_t *o,
     GB10_TRY(io_output_sync(output, err));
     GB10_TRY(io_output_finish(output, err));
     if (app->level >= APP_INFO)
-        printf("wrote %s: %s datasets, %s matrices, %s\n", path, format_count(catalog.ndatasets),
-               format_count(matrices), format_bytes((double)io_output_bytes(&catalog, &spec)));
+        printf("wrote %s: %s, %s, %s\n", path, format_things(catalog.ndatasets, "dataset"),
+               format_things(matrices, "matri"),
+               format_bytes((double)io_output_bytes(&catalog, &spec)));
 cleanup:
     if (status != GB10_OK)
         io_output_discard(output);

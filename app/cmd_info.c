@@ -129,11 +129,17 @@ static void print_datasets(const io_catalog_t *c, bool all)
 static void print_input(const input_info_t *in, bool all)
 {
     const io_catalog_t *c = &in->catalog;
-    printf("%s: %s datasets, %s matrices, %s as read, %s of results\n", c->path,
-           format_count(c->ndatasets), format_count(dist_plan_matrices(in->plan)),
-           format_bytes(in->bytes_in), format_bytes(in->bytes_out));
-    print_datasets(c, all);
+    printf("%s: %s, %s, %s as read, %s of results\n", c->path,
+           format_things(c->ndatasets, "dataset"),
+           format_things(dist_plan_matrices(in->plan), "matri"), format_bytes(in->bytes_in),
+           format_bytes(in->bytes_out));
+    if (c->ndatasets > 0)
+        print_datasets(c, all);
     print_notes(c, all);
+    if (c->ndatasets == 0) {
+        printf("  there is nothing to factor here%s\n", all ? "" : "; -v says why");
+        return;
+    }
     printf("  %-8s %12s   %-24s %-7s %10s %8s\n", "bucket", "matrices", "shapes", "type", "Gflop",
            "units");
     for (int b = 0; b < GB10_BUCKETS; b++) {
@@ -220,8 +226,8 @@ static void print_output(const io_result_t *r, const run_stats_t *stats)
     int64_t matrices = 0;
     for (int64_t i = 0; i < r->ngroups; i++)
         matrices += r->groups[i].count;
-    printf("%s: results for %s datasets, %s matrices, %s\n", r->path, format_count(r->ngroups),
-           format_count(matrices), r->complete ? "complete" : "NOT COMPLETE");
+    printf("%s: results for %s, %s, %s\n", r->path, format_things(r->ngroups, "dataset"),
+           format_things(matrices, "matri"), r->complete ? "complete" : "NOT COMPLETE");
     printf("  made by fugu %s, backend %s (%s), options %s\n",
            r->creator_version ? r->creator_version : "?", r->backend ? r->backend : "?",
            r->isa ? r->isa : "?", r->options ? r->options : "?");

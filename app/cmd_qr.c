@@ -1,6 +1,9 @@
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app/commands.h"
 #include "app/format.h"
@@ -103,7 +106,7 @@ static gb10_status_t check_tolerance(const qr_run_t *run, gb10_error_t *err)
         if (run->options->tolerance < bound)
             return GB10_FAIL(err, GB10_ERR_UNSUPPORTED,
                              "%s: %s (%s) cannot meet --tolerance %g: its type's bound is %.2g. "
-                             "Convert it to a wider type, or ask for less",
+                             "Convert it to a wider type, or ask for less.",
                              run->input, d->name, format_shape(d->m, d->n), run->options->tolerance,
                              bound);
     }
@@ -137,6 +140,15 @@ cleanup:
     return status;
 }
 
+static const char *obstacle_of_cpu(void)
+{
+    const char *reason = NULL, *name;
+    for (int i = 0; (name = gb10_backend_list(i, &reason)); i++)
+        if (strcmp(name, "cpu") == 0 && reason)
+            return reason;
+    return "the backend in use has another";
+}
+
 /* Which kernels run here; every rank uses the lowest instruction set of any of them. */
 static gb10_status_t choose_backend(qr_run_t *run, gb10_error_t *err)
 {
@@ -157,12 +169,33 @@ static gb10_status_t choose_backend(qr_run_t *run, gb10_error_t *err)
         handle = NULL;
         GB10_TRY(gb10_create(&handle, name, err));
     }
+    const char *forced = getenv("FUGU_ISA");
+    if (forced && *forced && strcmp(name, "cpu-ref") != 0 &&
+        strcmp(forced, gb10_isa_name(handle)) != 0)
+        status = GB10_FAIL(err, GB10_ERR_UNSUPPORTED,
+                           "FUGU_ISA=%s cannot be used here: %s. Unset it, or name another.",
+                           forced, obstacle_of_cpu());
     snprintf(run->backend, sizeof run->backend, "%s", gb10_backend_name(handle));
     snprintf(run->isa, sizeof run->isa, "%s", gb10_isa_name(handle));
     snprintf(run->reason, sizeof run->reason, "%s", gb10_backend_reason(handle));
 cleanup:
     gb10_destroy(handle);
     return status;
+}
+
+/* Broken links and the like: the run goes on without what they would have named. */
+static void warn_of_notes(const qr_run_t *run)
+{
+    enum { SHOWN = 5 };
+    int64_t warnings = 0;
+    for (int64_t i = 0; i < run->catalog.nnotes; i++) {
+        const io_note_t *note = &run->catalog.notes[i];
+        if (note->warning && warnings++ < SHOWN)
+            app_log(&run->app, APP_WARN, "%s: %s: %s", run->input, note->name, note->reason);
+    }
+    if (warnings > SHOWN)
+        app_log(&run->app, APP_WARN, "... and %lld more; fugu info names all.",
+                (long long)(warnings - SHOWN));
 }
 
 static gb10_status_t make_plan(qr_run_t *run, gb10_error_t *err)
@@ -333,6 +366,7 @@ static gb10_status_t run_all(qr_run_t *run, gb10_error_t *err)
         status = io_output_check(run->options->output, &run->catalog, run->options->overwrite,
                                  run->output_bytes, err);
     GB10_TRY(dist_agree(&run->app.team, status, err, &origin));
+    warn_of_notes(run);
     report_start(run);
     if (run->options->dry_run)
         return dry_run(run, err);
@@ -380,6 +414,16 @@ static int conclude(const qr_run_t *run, gb10_error_t *err)
 static gb10_status_t check_options(qr_options_t *o, gb10_error_t *err)
 {
     const char *absent = dist_scalapack_reason();
+    FILE *json = NULL;
+    if (o->json && dist_launch_rank() == 0) {
+        bool was_there = access(o->json, F_OK) == 0;
+        if (!(json = fopen(o->json, "a")))
+            return GB10_FAIL(err, GB10_ERR_FILE, "cannot write %s: %s. Nothing was started.",
+                             o->json, strerror(errno));
+        fclose(json);
+        if (!was_there)
+            unlink(o->json);
+    }
     if (!o->output && !o->dry_run)
         return GB10_FAIL(err, GB10_ERR_USAGE, "no output named; use -o OUT.h5");
     if (o->scalapack > 0 && absent)

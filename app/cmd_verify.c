@@ -255,7 +255,7 @@ static gb10_status_t verify_group(verify_run_t *run, int64_t group, int64_t data
     if (d->dtype != g->dtype || d->m != g->m || d->n != g->n || d->count != g->count)
         return GB10_FAIL(err, GB10_ERR_FORMAT,
                          "%s holds %s matrices of %s (%c) for %s, but %s has %s of %s (%c) there; "
-                         "it was made from another input",
+                         "it was made from another input.",
                          run->result.path, format_count(g->count), format_shape(g->m, g->n),
                          gb10_dtype_letter(g->dtype), g->name, run->catalog.path,
                          format_count(d->count), format_shape(d->m, d->n),
@@ -300,10 +300,12 @@ static gb10_status_t verify_groups(verify_run_t *run, gb10_error_t *err)
 
 static void cell(const bucket_stats_t *s, int metric, const char *unit, char *text)
 {
-    if (s->worst[metric] < 0)
-        snprintf(text, 16, "-");
-    else
+    if (s->worst[metric] >= 0)
         snprintf(text, 16, "%.3g%s", s->worst[metric], unit);
+    else if (metric == GB10_BACKWARD_ERROR && s->worst[GB10_PROBE_ERROR] >= 0)
+        snprintf(text, 16, "~%.3g u", s->worst[GB10_PROBE_ERROR]); /* of the probe vector */
+    else
+        snprintf(text, 16, "-");
 }
 
 static void print_table(const verify_run_t *run)
@@ -312,9 +314,9 @@ static void print_table(const verify_run_t *run)
                                 GB10_COLUMN_NORM_ERROR, GB10_T_CONSISTENCY};
     printf("worst values; u = 2^-24 (s, c) or 2^-53 (d, z), r = sqrt(k) u\n"
            "%-7s %12s  %-11s %-11s %-9s %-11s %-9s %s\n"
-           "%-7s %12s  %-11s %-11s %-9s %-11s %-9s %s\n",
+           "%-7s %12s  %-11s %-11s %-9s %-11s %s\n",
            "bucket", "matrices", "|A-QR|/|A|", "by column", "|I-Q'Q|", "col. norms", "T", "verdict",
-           "", "gate", "16 u", "32 u", "20 r", "16 u", "20 r", "");
+           "", "gate", "16 u", "32 u", "20 r", "16 u", "20 r");
     for (int b = 0; b < GB10_BUCKETS; b++) {
         const bucket_stats_t *s = &run->stats.bucket[b];
         char text[5][16];
@@ -340,14 +342,17 @@ static int conclude(const verify_run_t *run)
         looked_at += run->stats.bucket[b].matrices;
     if (run->failures > FAILURES_LISTED)
         printf("... and %s more\n", format_count(run->failures - FAILURES_LISTED));
-    print_table(run);
     if (!run->result.complete)
         printf("FAILED %s is not complete: its run did not finish\n", run->result.path);
+    int code = run->failures > 0 || !run->result.complete ? EXIT_BAD_MATRIX : EXIT_DONE;
+    if (run->app.level < APP_INFO)
+        return code;
+    print_table(run);
     printf("%s matrices looked at, %s passed, %s failed; %s of them not finite, as their status "
            "says\n",
            format_count(looked_at), format_count(looked_at - run->failures),
            format_count(run->failures), format_count(run->not_finite));
-    return run->failures > 0 || !run->result.complete ? EXIT_BAD_MATRIX : EXIT_DONE;
+    return code;
 }
 
 static gb10_status_t verify_files(verify_run_t *run, char **args, gb10_error_t *err)

@@ -11,9 +11,13 @@ void app_context_init(app_context_t *app, const char *command, const app_common_
     const char *wanted = getenv("FUGU_LOG");
     *app = (app_context_t){.command = command, .level = APP_INFO};
     app->team = (dist_team_t){.rank = dist_launch_rank(), .size = 1, .nodes = 1};
-    for (int i = 0; wanted && i <= APP_TRACE; i++)
-        if (strcmp(wanted, names[i]) == 0)
-            app->level = (app_level_t)i;
+    int known = APP_TRACE;
+    while (wanted && known >= 0 && strcmp(wanted, names[known]) != 0)
+        known--;
+    if (wanted && known >= 0)
+        app->level = (app_level_t)known;
+    if (wanted && *wanted && known < 0)
+        app_log(app, APP_WARN, "FUGU_LOG=%s is none of error, warn, info, debug, trace.", wanted);
     if (common->verbose)
         app->level = common->verbose > 1 ? APP_TRACE : APP_DEBUG;
     if (common->quiet)

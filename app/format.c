@@ -1,6 +1,8 @@
 #include "app/format.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <string.h>
 
 enum { BUFFERS = 16, LENGTH = 48 };
 
@@ -22,6 +24,15 @@ const char *format_count(int64_t n)
             *to++ = ',';
     }
     *to = 0;
+    return out;
+}
+
+const char *format_things(int64_t n, const char *thing)
+{
+    bool matrix = strcmp(thing, "matri") == 0;
+    const char *one = matrix ? "x" : "", *many = matrix ? "ces" : "s", *count = format_count(n);
+    char *out = next_buffer();
+    snprintf(out, LENGTH, "%s %s%s", count, thing, n == 1 ? one : many);
     return out;
 }
 

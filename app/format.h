@@ -6,7 +6,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-const char *format_count(int64_t n);    /* 61,440            */
+const char *format_count(int64_t n); /* 61,440            */
+/* "1 dataset", "2 datasets"; for "matri" "1 matrix", "2 matrices". */
+const char *format_things(int64_t n, const char *thing);
 const char *format_bytes(double bytes); /* 1.93 GB (10^9)    */
 const char *format_seconds(double s);   /* 6.4 s, 0:03:12    */
 const char *format_shape(int64_t m, int64_t n);

@@ -73,9 +73,10 @@ void report_start(const qr_run_t *run)
             team->nodes > 1 ? "s" : "", run->backend, run->isa, run->reason);
     for (int64_t i = 0; i < c->ndatasets; i++)
         bytes_in += (double)c->datasets[i].count * (double)run->batches[i].source_bytes;
-    fprintf(stderr, "%s: %s datasets, %s matrices, %s in, %s out\n", run->input,
-            format_count(c->ndatasets), format_count(dist_plan_matrices(run->plan)),
-            format_bytes(bytes_in), format_bytes((double)run->output_bytes));
+    fprintf(stderr, "%s: %s, %s, %s in, %s out\n", run->input,
+            format_things(c->ndatasets, "dataset"),
+            format_things(dist_plan_matrices(run->plan), "matri"), format_bytes(bytes_in),
+            format_bytes((double)run->output_bytes));
     fprintf(stderr, "  %-12s %12s   %-24s %-7s %-10s %6s\n", "bucket", "matrices", "shapes", "type",
             "mode", "units");
     for (int b = 0; b < GB10_BUCKETS; b++) {
@@ -126,14 +127,15 @@ cleanup:
     return status;
 }
 
-/* A worst error as "8.1 u (gate 16)", or "-" when nothing was measured. */
-static void worst_text(const bucket_stats_t *s, int metric, const char *unit, double gate,
-                       char *text)
+/* A worst error as "8.1 u"; where only the probe was measured "probe 8.1 u"; "-" for neither. */
+static void worst_text(const bucket_stats_t *s, int metric, const char *unit, char *text)
 {
-    if (s->worst[metric] < 0)
-        snprintf(text, 32, "-");
+    if (s->worst[metric] >= 0)
+        snprintf(text, 32, "%.1f %s", s->worst[metric], unit);
+    else if (metric == GB10_BACKWARD_ERROR && s->worst[GB10_PROBE_ERROR] >= 0)
+        snprintf(text, 32, "probe %.1f u", s->worst[GB10_PROBE_ERROR]);
     else
-        snprintf(text, 32, "%.1f%s (gate %g)", s->worst[metric], unit, gate);
+        snprintf(text, 32, "-");
 }
 
 static void print_bad(const qr_run_t *run)
@@ -158,45 +160,48 @@ static void print_bad(const qr_run_t *run)
                (long long)run->cross.listed[i].index, run->cross.listed[i].reason);
 }
 
+static void print_row(const qr_run_t *run, int bucket)
+{
+    const bucket_stats_t *t = &run->stats.bucket[bucket];
+    const cross_bucket_t *x = &run->cross.bucket[bucket];
+    char be[32], orth[32], agree[48] = "-";
+    worst_text(t, GB10_BACKWARD_ERROR, "u", be);
+    worst_text(t, GB10_ORTHOGONALITY, "r", orth);
+    if (x->checked > 0)
+        snprintf(agree, sizeof agree, "%lld/%lld agree", (long long)x->agreed,
+                 (long long)x->checked);
+    printf("%-7s %11s %11s %9s %10s %7s %6s   %-11s %-8s %s\n",
+           gb10_bucket_name((gb10_bucket_t)bucket), format_count(t->matrices),
+           format_count(t->by_info[GB10_INFO_OK]), format_count(t->by_info[GB10_INFO_OK_ESCALATED]),
+           format_count(t->by_info[GB10_INFO_NONFINITE]),
+           format_count(t->by_info[GB10_INFO_GATE_MISSED]),
+           format_count(t->by_info[GB10_INFO_NOT_REPRESENTABLE] +
+                        t->by_info[GB10_INFO_NOT_COMPUTED] + t->by_info[GB10_INFO_SET_ASIDE]),
+           be, orth, agree);
+}
+
 void report_end(const qr_run_t *run)
 {
+    static const char *const stage[STAGES] = {"read", "factor", "check", "write"};
     const run_stats_t *s = &run->stats;
-    const char *const *stage = (const char *const[]){"read", "factor", "check", "write"};
-    printf("%-7s %12s %12s %10s %10s %8s   %-17s %-15s %s\n", "bucket", "matrices", "ok",
-           "escalated", "non-finite", "missed", "worst |A-QR|/|A|", "worst |I-Q'Q|", "ScaLAPACK");
-    for (int b = 0; b < GB10_BUCKETS; b++) {
-        const bucket_stats_t *t = &s->bucket[b];
-        const cross_bucket_t *x = &run->cross.bucket[b];
-        char be[32], orth[32], agree[48] = "-";
-        if (t->matrices == 0)
-            continue;
-        worst_text(t, GB10_BACKWARD_ERROR, " u", 16, be);
-        worst_text(t, GB10_ORTHOGONALITY, "", 20, orth);
-        if (x->checked > 0)
-            snprintf(agree, sizeof agree, "%lld/%lld agree", (long long)x->agreed,
-                     (long long)x->checked);
-        printf("%-7s %12s %12s %10s %10s %8s   %-17s %-15s %s\n",
-               gb10_bucket_name((gb10_bucket_t)b), format_count(t->matrices),
-               format_count(t->by_info[GB10_INFO_OK]),
-               format_count(t->by_info[GB10_INFO_OK_ESCALATED]),
-               format_count(t->by_info[GB10_INFO_NONFINITE]),
-               format_count(t->by_info[GB10_INFO_GATE_MISSED] +
-                            t->by_info[GB10_INFO_NOT_REPRESENTABLE] +
-                            t->by_info[GB10_INFO_NOT_COMPUTED]),
-               be, orth, agree);
-    }
+    printf("worst errors measured; u = 2^-24 (s, c) or 2^-53 (d, z), r = sqrt(k) u\n"
+           "%-7s %11s %11s %9s %10s %7s %6s   %-11s %-8s %s\n"
+           "%67s   %-11s %s\n",
+           "bucket", "matrices", "ok", "escalated", "non-finite", "missed", "other", "|A-QR|/|A|",
+           "|I-Q'Q|", "ScaLAPACK", "gate", "16 u", "20 r");
+    for (int b = 0; b < GB10_BUCKETS; b++)
+        if (s->bucket[b].matrices > 0)
+            print_row(run, b);
     print_bad(run);
-    printf("wrote %s (%s) in %s:", run->options->output, format_bytes((double)run->output_bytes),
-           format_seconds(run->seconds));
+    printf("wrote %s (%s of results) in %s\nstage seconds%s:", run->options->output,
+           format_bytes((double)run->output_bytes), format_seconds(run->seconds),
+           run->app.team.size > 1 ? ", all ranks" : "");
     for (int i = 0; i < STAGES; i++)
-        printf("  %s %s", stage[i], format_seconds(s->busy[i]));
-    if (run->app.team.size > 1)
-        printf(" (%d ranks)", run->app.team.size);
+        printf("  %s %.2f", stage[i], s->busy[i]);
     if (run->cross_seconds > 0)
-        printf("  ScaLAPACK %s", format_seconds(run->cross_seconds));
+        printf("  ScaLAPACK %.2f", run->cross_seconds);
     double factor = s->busy[1] + s->wait[1];
-    printf("; the factor stage waited %.0f %% of its time\n",
-           factor > 0 ? 100 * s->wait[1] / factor : 0.0);
+    printf("; factor waited %.0f %% of its time\n", factor > 0 ? 100 * s->wait[1] / factor : 0.0);
 }
 
 static void json_buckets(json_t *j, const qr_run_t *run)

@@ -103,6 +103,8 @@ gb10_status_t dist_start(dist_team_t *team, bool use_mpi, gb10_error_t *err)
     int level = 0;
     if (!use_mpi)
         return refuse_singletons(team, err);
+    /* A rank that waits in a call of MPI leaves its core to the workers of the others. */
+    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
         return GB10_FAIL(err, GB10_ERR_MPI, "MPI_Init_thread failed");
     team->mpi = true;
