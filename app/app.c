@@ -1,5 +1,7 @@
 /* Finds the command, parses its line and runs it. */
+#include <errno.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,6 +38,17 @@ static void print_version(void)
     printf("ScaLAPACK %s\n", dist_scalapack_reason() ? dist_scalapack_reason() : "built in");
 }
 
+/* Results that could not be written are not delivered, whatever else went well. */
+static int flush_results(const app_context_t *app, int code)
+{
+    gb10_error_t err = {0};
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    GB10_FAIL(&err, GB10_ERR_FILE, "cannot write to standard output: %s.", strerror(errno));
+    int failed = app_fail(app, &err);
+    return code == EXIT_DONE || code == EXIT_BAD_MATRIX ? failed : code;
+}
+
 static int run_command(const cli_command_t *command, int argc, char **argv)
 {
     app_common_t quiet_default = {0};
@@ -56,7 +69,7 @@ static int run_command(const cli_command_t *command, int argc, char **argv)
     else if (app.team.rank == 0)
         cli_print_config(command, options);
     gb10_free(options);
-    return code;
+    return flush_results(&app, code);
 }
 
 int app_main(int argc, char **argv)
@@ -64,6 +77,7 @@ int app_main(int argc, char **argv)
     const char *word = argc > 1 ? argv[1] : "--help";
     bool speaks = dist_launch_rank() == 0;
     setlocale(LC_CTYPE, "");
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is reported as a failed write */
     for (int i = 0; i < COMMANDS; i++)
         if (strcmp(word, commands[i]->name) == 0)
             return run_command(commands[i], argc - 1, argv + 1);

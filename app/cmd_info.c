@@ -203,6 +203,9 @@ static gb10_status_t scan_group(io_result_t *result, int64_t group, run_stats_t 
     uint8_t *info = NULL;
     double *metrics = NULL;
     gb10_status_t status = GB10_OK;
+    if (g->nmetrics != GB10_METRICS)
+        return GB10_FAIL(err, GB10_ERR_FORMAT, "%s: %s/metrics has %d columns, not %d.",
+                         result->path, g->name, g->nmetrics, GB10_METRICS);
     GB10_TRY(gb10_alloc(&info, (size_t)size, 1, g->name, err));
     GB10_TRY(gb10_alloc(&metrics, (size_t)size, GB10_METRICS * sizeof(double), g->name, err));
     for (int64_t first = 0; first < g->count; first += size) {
@@ -210,7 +213,9 @@ static gb10_status_t scan_group(io_result_t *result, int64_t group, run_stats_t 
         GB10_TRY(io_result_read(result, IO_STATUS, group, first, n, info, err));
         GB10_TRY(io_result_read(result, IO_METRICS, group, first, n, metrics, err));
         for (int64_t i = 0; i < n; i++) {
-            const double *row = metrics + i * GB10_METRICS;
+            double *row = metrics + i * GB10_METRICS;
+            for (int k = 0; info[i] == GB10_INFO_NOT_COMPUTED && k < GB10_METRICS; k++)
+                row[k] = NAN; /* never written */
             stats_add(&stats->bucket[gb10_bucket_of(g->m, g->n)], g->dtype, g->m, g->n, info[i],
                       row, !isnan(row[GB10_BACKWARD_ERROR]));
         }

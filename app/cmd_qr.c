@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app/commands.h"
@@ -314,6 +315,9 @@ static gb10_status_t factor_all(qr_run_t *run, gb10_error_t *err)
     dist_worker_t worker = {&watched, offer, room, idle, failed, report_done, tick};
     int origin;
     gb10_status_t status = pipeline_create(&watched.pipeline, &config, err);
+    if (status == GB10_ERR_MEMORY)
+        gb10_error_context(err, "%s: --unit-size %lld is too much here", run->input,
+                           (long long)run->options->unit_size);
     GB10_TRY(dist_agree(team, status, err, &origin));
     progress_start(&watched.progress, &run->app, run->options, dist_plan_matrices(run->plan));
     status = dist_run(team, run->plan, (dist_schedule_t)run->options->schedule, &worker, err);
@@ -411,27 +415,48 @@ static int conclude(const qr_run_t *run, gb10_error_t *err)
     return code;
 }
 
-static gb10_status_t check_options(qr_options_t *o, gb10_error_t *err)
+/* True when both names lead to one file, or are the same text. */
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    if (strcmp(a, b) == 0)
+        return true;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The summary must not land on the data, and is tried before hours of work. */
+static gb10_status_t check_json(const qr_options_t *o, const char *input, gb10_error_t *err)
+{
+    char part[4096];
+    if (!o->json || dist_launch_rank() != 0)
+        return GB10_OK;
+    snprintf(part, sizeof part, "%s.part", o->output ? o->output : "");
+    if (same_file(o->json, input) || (o->output && same_file(o->json, o->output)) ||
+        same_file(o->json, part))
+        return GB10_FAIL(err, GB10_ERR_FILE, "--json %s is the input or the output. Name another.",
+                         o->json);
+    bool was_there = access(o->json, F_OK) == 0;
+    FILE *file = fopen(o->json, "a");
+    if (!file)
+        return GB10_FAIL(err, GB10_ERR_FILE, "cannot write %s: %s. Nothing was started.", o->json,
+                         strerror(errno));
+    fclose(file);
+    if (!was_there)
+        unlink(o->json);
+    return GB10_OK;
+}
+
+static gb10_status_t check_options(qr_options_t *o, const char *input, gb10_error_t *err)
 {
     const char *absent = dist_scalapack_reason();
-    FILE *json = NULL;
-    if (o->json && dist_launch_rank() == 0) {
-        bool was_there = access(o->json, F_OK) == 0;
-        if (!(json = fopen(o->json, "a")))
-            return GB10_FAIL(err, GB10_ERR_FILE, "cannot write %s: %s. Nothing was started.",
-                             o->json, strerror(errno));
-        fclose(json);
-        if (!was_there)
-            unlink(o->json);
-    }
-    if (!o->output && !o->dry_run)
+    if ((!o->output || !*o->output) && !o->dry_run)
         return GB10_FAIL(err, GB10_ERR_USAGE, "no output named; use -o OUT.h5");
     if (o->scalapack > 0 && absent)
         return GB10_FAIL(err, GB10_ERR_USAGE, "--scalapack %lld: ScaLAPACK is %s",
                          (long long)o->scalapack, absent);
     if (o->scalapack < 0)
         o->scalapack = absent ? 0 : 2;
-    return GB10_OK;
+    return check_json(o, input, err);
 }
 
 static int run_qr(const cli_command_t *command, void *options, char **args, int nargs)
@@ -442,7 +467,7 @@ static int run_qr(const cli_command_t *command, void *options, char **args, int 
     (void)nargs;
     app_context_init(&run.app, command->name, &o->common);
     stats_init(&run.stats);
-    if (check_options(o, &err) != GB10_OK)
+    if (check_options(o, args[0], &err) != GB10_OK)
         return app_fail(&run.app, &err);
     run.kinds = kinds_of(o);
     gb10_status_t status = dist_start(&run.app.team, dist_launched() || o->scalapack > 0, &err);

@@ -39,7 +39,7 @@ const cli_command_t cmd_verify = {.name = "verify",
 /* Buffers for some matrices of one dataset. */
 typedef struct piece {
     int64_t count;
-    char *A, *factor[FACTORS], *packed;
+    char *A, *factor[FACTORS], *packed, *scratch; /* scratch: V and R of one matrix */
     int8_t *sign;
     uint8_t *status, *level, *info;
     double *metrics;
@@ -54,7 +54,7 @@ typedef struct verify_run {
     io_result_t result;
     gb10_handle_t *handle;
     run_stats_t stats;
-    int64_t failures, not_finite;
+    int64_t failures, not_finite, without_results;
     int64_t bucket_failures[GB10_BUCKETS];
 } verify_run_t;
 
@@ -66,6 +66,7 @@ static void free_piece(piece_t *p)
         gb10_free(p->factor[f]);
     gb10_free(p->A);
     gb10_free(p->packed);
+    gb10_free(p->scratch);
     gb10_free(p->sign);
     gb10_free(p->status);
     gb10_free(p->level);
@@ -81,6 +82,7 @@ static gb10_status_t alloc_piece(piece_t *p, const io_group_t *g, int64_t count,
     *p = (piece_t){.count = count};
     GB10_TRY(gb10_alloc(&p->A, c, matrix, g->name, err));
     GB10_TRY(gb10_alloc(&p->packed, c, g->kinds >> IO_PACKED & 1u ? matrix : 1, g->name, err));
+    GB10_TRY(gb10_alloc(&p->scratch, 2, matrix, g->name, err));
     for (int f = 0; f < FACTORS; f++)
         GB10_TRY(gb10_alloc(&p->factor[f], c, (size_t)factors_bytes(g->dtype, g->m, g->n, g->nb, f),
                             g->name, err));
@@ -158,35 +160,62 @@ cleanup:
     return status;
 }
 
-static bool all_finite(const io_group_t *g, const char *matrix)
+static bool all_nan(const char *data, size_t bytes, gb10_dtype_t dtype)
 {
-    int64_t n = g->m * g->n * (gb10_dtype_is_complex(g->dtype) ? 2 : 1);
-    bool is_double = g->dtype == GB10_D || g->dtype == GB10_Z;
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite(is_double ? ((const double *)(const void *)matrix)[i]
-                                : (double)((const float *)(const void *)matrix)[i]))
+    bool is_double = dtype == GB10_D || dtype == GB10_Z;
+    for (size_t at = 0; at < bytes; at += is_double ? sizeof(double) : sizeof(float))
+        if (!isnan(is_double ? *(const double *)(const void *)(data + at)
+                             : (double)*(const float *)(const void *)(data + at)))
             return false;
     return true;
 }
 
-/* What the status of matrix i says against what is there; NULL when it holds. */
-static const char *verdict(const io_group_t *g, const piece_t *p, int64_t i)
+/* A matrix without a result has NaN in every output that is there. */
+static const char *check_nan_fill(const io_group_t *g, const piece_t *p, int64_t i)
+{
+    for (int f = 0; f < FACTORS; f++) {
+        size_t bytes = (size_t)factors_bytes(g->dtype, g->m, g->n, g->nb, f);
+        if (has(g, factors_kind[f]) && !all_nan(p->factor[f] + (size_t)i * bytes, bytes, g->dtype))
+            return "its status says that there is no result, but an output is not NaN";
+    }
+    return NULL;
+}
+
+/* Where V or R stand beside `packed`, both must hold the same bits. */
+static const char *check_packed(const io_group_t *g, const piece_t *p, int64_t i)
 {
     size_t matrix = (size_t)(g->m * g->n) * gb10_dtype_size(g->dtype);
-    bool finite = all_finite(g, p->A + (size_t)i * matrix);
-    if (p->status[i] == GB10_INFO_NONFINITE)
-        return finite ? "status says not finite, but the input is" : NULL;
-    if (p->status[i] == GB10_INFO_NOT_COMPUTED)
+    size_t v = (size_t)factors_bytes(g->dtype, g->m, g->n, g->nb, FACTOR_V);
+    size_t r = (size_t)factors_bytes(g->dtype, g->m, g->n, g->nb, FACTOR_R);
+    if (!has(g, IO_PACKED))
+        return NULL;
+    factors_unpack(g->dtype, g->m, g->n, 1, p->packed + (size_t)i * matrix, p->scratch,
+                   p->scratch + v);
+    if (has(g, IO_V) && memcmp(p->scratch, p->factor[FACTOR_V] + (size_t)i * v, v) != 0)
+        return "packed and V differ";
+    if (has(g, IO_R) && memcmp(p->scratch + v, p->factor[FACTOR_R] + (size_t)i * r, r) != 0)
+        return "packed and R differ";
+    return NULL;
+}
+
+/* What speaks against matrix i; NULL when its status and results hold. */
+static const char *verdict(const io_group_t *g, const piece_t *p, int64_t i)
+{
+    switch (p->status[i]) {
+    case GB10_INFO_OK:
+    case GB10_INFO_OK_ESCALATED:
+    case GB10_INFO_GATE_MISSED:
+        return p->failed[i] ? p->failed[i] : check_packed(g, p, i);
+    case GB10_INFO_NONFINITE:
+    case GB10_INFO_NOT_REPRESENTABLE: /* gb10_check has judged the claim */
+        return p->failed[i] ? "its status does not hold for this input" : check_nan_fill(g, p, i);
+    case GB10_INFO_NOT_COMPUTED:
         return "was not computed";
-    if (p->status[i] == GB10_INFO_SET_ASIDE)
+    case GB10_INFO_SET_ASIDE:
         return "was set aside";
-    if (p->status[i] == GB10_INFO_NOT_REPRESENTABLE)
-        return finite ? NULL : "status says not representable, but the input is not finite";
-    if (p->status[i] >= GB10_INFOS)
-        return "status is not a known value";
-    if (!finite)
-        return "the input is not finite, but the status does not say so";
-    return p->failed[i];
+    default:
+        return "its status is not a value that qr writes";
+    }
 }
 
 static void print_failure(const io_group_t *g, int64_t index, const piece_t *p, int64_t i,
@@ -223,7 +252,7 @@ static gb10_status_t check_piece(verify_run_t *run, const io_group_t *g, int64_t
                               .info = p->info,
                               .metrics = p->metrics,
                               .failed = p->failed};
-    if (has_r(g) && gb10_check(run->handle, &args) != GB10_OK) {
+    if (gb10_check(run->handle, &args) != GB10_OK) {
         *err = *gb10_last_error(run->handle);
         return err->status;
     }
@@ -247,7 +276,7 @@ static gb10_status_t verify_group(verify_run_t *run, int64_t group, int64_t data
     enum { PIECE_BYTES = 32 << 20 };
     const io_group_t *g = &run->result.groups[group];
     const io_dataset_t *d = &run->catalog.datasets[dataset];
-    int64_t sample = run->options->sample, step = 1;
+    int64_t sample = run->options->sample;
     int64_t one = 4 * g->m * g->n * (int64_t)gb10_dtype_size(g->dtype) + 1;
     int64_t size = PIECE_BYTES / one < 1 ? 1 : PIECE_BYTES / one;
     piece_t p = {0};
@@ -260,17 +289,15 @@ static gb10_status_t verify_group(verify_run_t *run, int64_t group, int64_t data
                          gb10_dtype_letter(g->dtype), g->name, run->catalog.path,
                          format_count(d->count), format_shape(d->m, d->n),
                          gb10_dtype_letter(d->dtype));
-    if (sample > 0 && sample < g->count) {
-        step = g->count / sample;
+    bool few = sample > 0 && sample < g->count;
+    if (few)
         size = 1;
-    }
     size = size < g->count ? size : g->count;
     if (size == 0)
         return GB10_OK;
     GB10_TRY(alloc_piece(&p, g, size, err));
-    for (int64_t first = 0, seen = 0;
-         first < g->count && (sample == 0 || seen < sample || step == 1);
-         first += step > 1 ? step : size, seen++) {
+    for (int64_t i = 0; i < (few ? sample : g->count); i += size) {
+        int64_t first = few ? i * g->count / sample : i; /* evenly spread */
         p.count = g->count - first < size ? g->count - first : size;
         GB10_TRY(load_piece(run, group, dataset, first, &p, err));
         GB10_TRY(check_piece(run, g, first, &p, err));
@@ -280,21 +307,53 @@ cleanup:
     return status;
 }
 
-/* Both lists are in name order. */
+/* Datasets that the options of the run name and the group lacks. */
+static gb10_status_t check_kinds(const verify_run_t *run, const io_group_t *g, gb10_error_t *err)
+{
+    static const io_kind_t kinds[] = {IO_V, IO_T, IO_R, IO_TAU, IO_PACKED};
+    const char *list = run->result.options ? strstr(run->result.options, "\"outputs\": \"") : NULL;
+    const char *end = list ? strchr(list + 12, '"') : NULL;
+    for (size_t i = 0; end && i < sizeof kinds / sizeof *kinds; i++) {
+        const char *name = io_kind_name(kinds[i]);
+        size_t length = strlen(name);
+        for (const char *at = list + 12; at < end; at += strcspn(at, ",\"") + 1)
+            if (strncmp(at, name, length) == 0 && strchr(",\"", at[length]) && !has(g, kinds[i]))
+                return GB10_FAIL(err, GB10_ERR_FORMAT,
+                                 "%s: %s/%s is missing, though its run wrote it. The file was "
+                                 "changed; make it again.",
+                                 run->result.path, g->name, name);
+    }
+    if (g->nmetrics != GB10_METRICS)
+        return GB10_FAIL(err, GB10_ERR_FORMAT, "%s: %s/metrics has %d columns, not %d.",
+                         run->result.path, g->name, g->nmetrics, GB10_METRICS);
+    if (!has_r(g))
+        return GB10_FAIL(err, GB10_ERR_FORMAT,
+                         "%s: %s holds neither R nor packed, so nothing of it can be verified. "
+                         "Write one of them (--outputs).",
+                         run->result.path, g->name);
+    return GB10_OK;
+}
+
+/* Both lists are in the same order, and the groups are among the batches. */
 static gb10_status_t verify_groups(verify_run_t *run, gb10_error_t *err)
 {
     gb10_status_t status = GB10_OK;
     int64_t d = 0;
-    for (int64_t g = 0; g < run->result.ngroups && status == GB10_OK; g++) {
+    for (int64_t g = 0; g < run->result.ngroups && status == GB10_OK; g++, d++) {
         const char *name = run->result.groups[g].name;
-        while (d < run->catalog.ndatasets && strcmp(run->catalog.datasets[d].name, name) < 0)
+        while (d < run->catalog.ndatasets && strcmp(run->catalog.datasets[d].name, name) != 0) {
+            run->without_results++;
             d++;
-        if (d == run->catalog.ndatasets || strcmp(run->catalog.datasets[d].name, name) != 0)
+        }
+        if (d == run->catalog.ndatasets)
             return GB10_FAIL(err, GB10_ERR_FORMAT,
-                             "%s has results for %s, but %s has no such batch", run->result.path,
+                             "%s has results for %s, but %s has no such batch.", run->result.path,
                              name, run->catalog.path);
-        status = verify_group(run, g, d, err);
+        status = check_kinds(run, &run->result.groups[g], err);
+        if (status == GB10_OK)
+            status = verify_group(run, g, d, err);
     }
+    run->without_results += run->catalog.ndatasets - d;
     return status;
 }
 
@@ -352,6 +411,9 @@ static int conclude(const verify_run_t *run)
            "says\n",
            format_count(looked_at), format_count(looked_at - run->failures),
            format_count(run->failures), format_count(run->not_finite));
+    if (run->without_results > 0)
+        printf("%s of %s without results in %s were left out\n",
+               format_things(run->without_results, "dataset"), run->catalog.path, run->result.path);
     return code;
 }
 

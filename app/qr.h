@@ -84,9 +84,9 @@ const char *report_status_text(uint8_t info);
  * Collective; the result is on rank 0. */
 gb10_status_t cross_check(qr_run_t *run, gb10_error_t *err);
 
-/* One comparison: both factorisations of A pass the gates, column norms of R agree, |R| within the
- * condition-aware bound. All row-major m x n, V and R as in the file. Sets *agree; `reason` (160
- * bytes) says what differs. */
+/* One comparison: ours passes the gates, column norms of R agree, |R| within the condition-aware
+ * bound. (ScaLAPACK's own column norms are now and then a little beyond our gate.) All row-major m
+ * x n, V and R as in the file. Sets *agree; `reason` (160 bytes) says what differs. */
 gb10_status_t cross_compare(gb10_dtype_t dtype, int64_t m, int64_t n, int64_t nb, const void *A,
                             const void *const ours[4], const void *packed, const void *tau,
                             bool *agree, char *reason, gb10_error_t *err);

@@ -25,6 +25,9 @@ typedef void geqrf_fn(const int *m, const int *n, void *a, const int *ia, const 
                       const int *desc, void *tau, void *work, const int *lwork, int *info);
 extern geqrf_fn psgeqrf_, pdgeqrf_, pcgeqrf_, pzgeqrf_;
 
+/* OpenBLAS, where the BLAS is one: ranks are the parallelism here, not its threads. */
+extern void openblas_set_num_threads(int n) __attribute__((weak));
+
 /* How a matrix lies over the process grid: square blocks of nb, column-major local pieces. */
 typedef struct grid {
     int context, nprow, npcol, myrow, mycol;
@@ -48,6 +51,8 @@ static int64_t global_index(const grid_t *g, int l, int at, int of)
 static gb10_status_t grid_open(grid_t *g, const dist_team_t *team, gb10_error_t *err)
 {
     int nprow = 1;
+    if (openblas_set_num_threads)
+        openblas_set_num_threads(1);
     for (int r = 1; r * r <= team->size; r++)
         if (team->size % r == 0)
             nprow = r;
