@@ -164,7 +164,7 @@ gb10_status_t io_catalog_batches(const io_catalog_t *catalog, gb10_batch_t **bat
                                        d->n,
                                        d->count,
                                        d->quantum > 0 ? d->quantum : 1,
-                                       d->m * d->n * (int64_t)d->element.size};
+                                       d->m * d->n * (int64_t)gb10_dtype_size(d->dtype)};
     }
     return status;
 }
