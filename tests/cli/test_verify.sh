@@ -75,6 +75,52 @@ expect 1 "$FUGU" verify in.h5 changed.h5
 says out.txt 'not complete'
 expect 0 "$FUGU" info changed.h5
 says out.txt 'NOT COMPLETE'
+# edit CODE: a copy of out.h5 with something done to it
+edit() {
+    cp out.h5 changed.h5
+    /usr/bin/python3 -c "import h5py, numpy as np
+f = h5py.File('changed.h5', 'a')
+$1"
+}
+while read -r code message edit; do
+    edit "$edit"
+    expect "$code" "$FUGU" verify in.h5 changed.h5
+    says "$([ "$code" = 1 ] && echo out.txt || echo err.txt)" "${message//_/ }"
+done <<'END'
+3 holds_2_of_3 del f['g/A']
+3 fugu del f['g/A'].attrs['fugu']
+3 g/A/R del f['g/A/R']
+3 g/A/metrics del f['g/A/metrics']
+3 metrics del f['g/A/metrics']; f['g/A/metrics'] = np.ones((30, 1000))
+1 does_not_hold f['g/A/status'][:] = 6
+1 not_a_value f['g/A/status'][3] = 7
+1 not_computed f['g/A/status'][3] = 0
+1 not_NaN f['g/N/R'][1] = 1
+END
+edit "del f['g/A/metrics']; f['g/A/metrics'] = np.ones((30, 1000))"
+expect 3 "$FUGU" info changed.h5
+expect 1 "$FUGU" qr in.h5 -o packed.h5 -q --outputs V,T,R,tau,packed
+cp packed.h5 changed.h5
+/usr/bin/python3 -c 'import h5py; h5py.File("changed.h5", "a")["g/A/packed"][2, 7, 3] = 5'
+expect 1 "$FUGU" verify in.h5 changed.h5
+says out.txt '^FAILED /g/A\[2\]: packed and V differ'
+expect 1 "$FUGU" qr in.h5 -o tau.h5 -q --outputs tau
+expect 3 "$FUGU" verify in.h5 tau.h5
+one_line 'neither R nor packed'
+expect 0 "$FUGU" qr in.h5 -o some.h5 -q --dataset '/g/B'
+expect 0 "$FUGU" verify in.h5 some.h5
+says out.txt '^2 datasets of in.h5 without results'
+# names in the order of their components
+"$FUGU" gen names.h5 -q --add gaussian:3x3x2:d:name=a/x --add gaussian:3x3x2:d:name=a-b \
+    --add gaussian:3x3x2:d:name=a.b/c
+expect 0 "$FUGU" qr names.h5 -o names-qr.h5 -q
+expect 0 "$FUGU" verify names.h5 names-qr.h5
+# the summary never lands on the data
+cp in.h5 in2.h5
+expect 3 "$FUGU" qr in2.h5 -o out2.h5 --json in2.h5
+same in.h5 in2.h5
+expect 3 "$FUGU" qr in.h5 -o out2.h5 --json out2.h5
+absent out2.h5
 # files that do not belong together
 "$FUGU" gen other.h5 -q --add gaussian:40x24x31:d:name=g/A --add gaussian:20x30x10:c:name=g/B \
     --add nan:6x6x2:s:name=g/N
@@ -95,4 +141,6 @@ for c in norms probe full none; do
 done
 expect 0 "$FUGU" verify in.h5 out2.h5 --sample 3
 says out.txt '^8 matrices looked at'
+expect 0 "$FUGU" verify in.h5 out2.h5 --sample 25
+says out.txt '^37 matrices looked at'
 finish
