@@ -152,16 +152,18 @@ typedef struct io_spec {
 typedef struct io_output io_output_t;
 
 /* Everything that can be refused before work starts: output is the input (device + inode, also by
- * link), OUT or OUT.part exists (unless overwrite), folder missing or not writable, disk too small
- * for `bytes`. catalog may be NULL (no input). Writes nothing. */
+ * link) or no regular file, OUT or OUT.part exists (unless overwrite), another run holds OUT.part
+ * (GB10_ERR_EXISTS, also with overwrite), folder missing or not writable, disk too small for
+ * `bytes`. catalog may be NULL (no input). Writes nothing. */
 gb10_status_t io_output_check(const char *path, const io_catalog_t *catalog, bool overwrite,
                               int64_t bytes, gb10_error_t *err);
 
 /* Bytes of data the output will hold. */
 int64_t io_output_bytes(const io_catalog_t *catalog, const io_spec_t *spec);
 
-/* On one rank: creates OUT.part with every group and dataset, space reserved, flushed to disk. For
- * IO_A the datasets take the catalogued names themselves (catalog made by io_catalog_add). */
+/* On one rank: creates OUT.part with every group and dataset, space reserved, flushed to disk, and
+ * locked (flock) until io_output_close, so that no other run takes it. For IO_A the datasets take
+ * the catalogued names themselves (catalog made by io_catalog_add). */
 gb10_status_t io_output_create(io_output_t **output, const char *path, const io_catalog_t *catalog,
                                const io_spec_t *spec, gb10_error_t *err);
 
@@ -181,10 +183,11 @@ gb10_status_t io_read_back(io_output_t *output, io_kind_t kind, int64_t dataset,
 gb10_status_t io_output_sync(io_output_t *output, gb10_error_t *err);
 
 /* On the rank that created it, after all ranks have synced: sets `complete`, syncs, renames
- * OUT.part to OUT, syncs the folder. */
+ * OUT.part to OUT, syncs the folder. GB10_ERR_FILE when OUT.part is another file by now. */
 gb10_status_t io_output_finish(io_output_t *output, gb10_error_t *err);
 void io_output_close(io_output_t *output); /* leaves OUT.part as it is unless finished */
-/* Removes an OUT.part that will not be finished (NULL allowed); io_output_close still follows. */
+/* Removes an OUT.part that will not be finished, unless it is another file by now (NULL allowed);
+ * io_output_close still follows. */
 void io_output_discard(io_output_t *output);
 
 /* Adds a batch to a catalog that describes a file to be made (gen). Sizes that cannot be stored are

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/part.h"
 #include "io/rawfile.h"
 #include "kernels/core/alloc.h"
 
@@ -328,13 +329,14 @@ static gb10_status_t put_root(maker_t *k, bool gen)
     return good ? GB10_OK : refused(k, "attributes of", "the root group");
 }
 
+/* The file is there, empty and locked by us, so HDF5 must not lock it too. */
 static hid_t create_file(const char *part)
 {
     hid_t file = -1;
     hid_t access = io_h5_unlocked(), creation = H5Pcreate(H5P_FILE_CREATE);
     if (H5Pset_meta_block_size(access, META_BLOCK) >= 0 &&
         H5Pset_obj_track_times(creation, false) >= 0)
-        file = H5Fcreate(part, H5F_ACC_EXCL, creation, access);
+        file = H5Fcreate(part, H5F_ACC_TRUNC, creation, access);
     io_h5_close_keeping(creation);
     io_h5_close_keeping(access);
     return file;
@@ -346,6 +348,7 @@ static gb10_status_t lay_out(maker_t *k)
     const io_catalog_t *catalog = k->output->catalog;
     bool gen = k->spec->kinds >> IO_A & 1;
     char reason[IO_REASON_MAX];
+    GB10_TRY(io_part_ours(k->output->fd, k->output->part, k->err));
     k->file = create_file(k->output->part);
     if (k->file < 0)
         return GB10_FAIL(k->err, GB10_ERR_FILE, "%s cannot be created: %s.", k->output->part,
@@ -407,19 +410,10 @@ cleanup:
     return status;
 }
 
-static gb10_status_t open_part(io_output_t *o, gb10_error_t *err)
-{
-    o->fd = open(o->part, O_RDWR | O_CLOEXEC);
-    if (o->fd < 0)
-        return GB10_FAIL(err, GB10_ERR_FILE, "%s cannot be opened: %s.", o->part, strerror(errno));
-    return GB10_OK;
-}
-
 gb10_status_t io_output_create(io_output_t **output, const char *path, const io_catalog_t *catalog,
                                const io_spec_t *spec, gb10_error_t *err)
 {
     gb10_status_t status;
-    bool created = false;
     maker_t maker = {.spec = spec, .err = err};
     maker.file = maker.links = maker.groups = maker.datasets = maker.text = maker.scalar = -1;
     maker.folder = -1;
@@ -431,24 +425,17 @@ gb10_status_t io_output_create(io_output_t **output, const char *path, const io_
     o->kinds = spec->kinds;
     o->nb = spec->nb;
     o->nmetrics = spec->nmetrics;
-    if (spec->overwrite && unlink(o->part) != 0 && errno != ENOENT) {
-        status =
-            GB10_FAIL(err, GB10_ERR_FILE, "%s cannot be removed: %s.", o->part, strerror(errno));
-        goto cleanup;
-    }
+    GB10_TRY(io_part_kind(path, err));
+    GB10_TRY(io_part_create(o->part, spec->overwrite, &o->fd, err));
     io_h5_lock();
     status = lay_out(&maker);
-    created = maker.file >= 0;
     maker_close(&maker);
     io_h5_unlock();
     if (status == GB10_OK)
-        status = open_part(o, err);
-    if (status == GB10_OK)
         status = reserve(o, err);
 cleanup:
-    if (status != GB10_OK && created) /* there is nothing in it yet */
-        unlink((*output)->part);
-    if (status != GB10_OK) {
+    if (status != GB10_OK) { /* there is nothing in it yet */
+        io_output_discard(*output);
         io_output_close(*output);
         *output = NULL;
     }
@@ -496,7 +483,7 @@ gb10_status_t io_output_attach(io_output_t **output, const io_catalog_t *catalog
     (*output)->nb = head.nb;
     (*output)->nmetrics = (int)head.nmetrics;
     memcpy((*output)->offset, from + sizeof head, offsets);
-    GB10_TRY(open_part(*output, err));
+    GB10_TRY(io_part_open((*output)->part, &(*output)->fd, err));
 cleanup:
     if (status != GB10_OK) {
         io_output_close(*output);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "io/layout.h"
+#include "io/part.h"
 #include "io/rawfile.h"
 #include "kernels/core/alloc.h"
 
@@ -42,9 +43,9 @@ static gb10_status_t check_there(const char *path, const char *name, const io_ca
         return GB10_FAIL(err, GB10_ERR_FILE,
                          "%s is the input %s itself. Name another file for the output.", name,
                          catalog->path);
-    if (S_ISDIR(info.st_mode))
-        return GB10_FAIL(err, GB10_ERR_FILE, "%s is a directory. Name a file for the output.",
-                         name);
+    gb10_status_t status = name == path ? GB10_OK : io_part_free(name, err);
+    if (status != GB10_OK)
+        return status;
     *freed = (int64_t)info.st_blocks * 512;
     if (overwrite)
         return GB10_OK;
@@ -88,6 +89,7 @@ gb10_status_t io_output_check(const char *path, const io_catalog_t *catalog, boo
     char *part = NULL, *folder = NULL;
     size_t size = strlen(path) + sizeof ".part";
     int64_t old = 0, left = 0;
+    GB10_TRY(io_part_kind(path, err));
     GB10_TRY(gb10_strdup(&folder, path, err));
     GB10_TRY(gb10_alloc(&part, size, 1, "a path", err));
     snprintf(part, size, "%s.part", path);
@@ -189,8 +191,10 @@ gb10_status_t io_output_finish(io_output_t *output, gb10_error_t *err)
 {
     gb10_status_t status;
     GB10_TRY(io_output_sync(output, err));
+    GB10_TRY(io_part_ours(output->fd, output->part, err));
     GB10_TRY(mark_complete(output, err));
     GB10_TRY(io_output_sync(output, err));
+    GB10_TRY(io_part_ours(output->fd, output->part, err));
     if (rename(output->part, output->path) != 0)
         return GB10_FAIL(err, GB10_ERR_FILE, "%s cannot be renamed to %s: %s.", output->part,
                          output->path, strerror(errno));
@@ -203,7 +207,7 @@ cleanup:
 void io_output_discard(io_output_t *output)
 {
     if (output && !output->finished)
-        unlink(output->part);
+        io_part_remove(output->fd, output->part);
 }
 
 void io_output_close(io_output_t *output)

@@ -281,7 +281,9 @@ Test(io_output, refusals_before_work)
     cr_assert_eq(make_input("in.h5", &err), GB10_OK, "%s", err.message);
     cr_assert_eq(io_catalog_open(&c, "in.h5", NULL, 0, 0, &err), GB10_OK, "%s", err.message);
     cr_assert_eq(mkdir("sub", 0755) + symlink("in.h5", "soft.h5") + link("in.h5", "hard.h5") +
-                     link("in.h5", "tail.h5.part") + symlink("nowhere", "dangling.h5"),
+                     link("in.h5", "tail.h5.part") + symlink("nowhere", "dangling.h5") +
+                     mkfifo("pipe", 0644) + mkfifo("piped.h5.part", 0644) +
+                     symlink("pipe", "to_pipe") + symlink("/dev/null", "to_null"),
                  0);
     close(open("there.h5", O_CREAT | O_WRONLY, 0644));
     close(open("left.h5.part", O_CREAT | O_WRONLY, 0644));
@@ -303,6 +305,13 @@ Test(io_output, refusals_before_work)
         {"left.h5", false, 1, GB10_ERR_EXISTS, "left.h5.part was left by an unfinished run"},
         {"left.h5", true, 1, GB10_OK, ""},
         {"sub", true, 1, GB10_ERR_FILE, "sub is a directory"},
+        {"", true, 1, GB10_ERR_USAGE, "the output's name is empty"},
+        {"pipe", false, 1, GB10_ERR_FILE, "pipe is not a regular file"},
+        {"pipe", true, 1, GB10_ERR_FILE, "pipe is not a regular file"},
+        {"to_pipe", true, 1, GB10_ERR_FILE, "to_pipe is not a regular file"},
+        {"to_null", true, 1, GB10_ERR_FILE, "to_null is not a regular file"},
+        {"/dev/null", true, 1, GB10_ERR_FILE, "/dev/null is not a regular file"},
+        {"piped.h5", true, 1, GB10_ERR_FILE, "piped.h5.part is not a regular file"},
         {"no/out.h5", false, 1, GB10_ERR_FILE, "there is no folder no"},
         {"new.h5", false, INT64_MAX, GB10_ERR_SPACE, "no space left on the disk of new.h5: 9.2 EB"},
         {"new.h5", false, 1, GB10_OK, ""},
@@ -315,8 +324,95 @@ Test(io_output, refusals_before_work)
                      err.message);
         cr_expect_not_null(strstr(err.message, cases[i].message), "%s: %s", cases[i].path,
                            err.message);
+        io_output_t *output = NULL; /* what is refused stays refused without the check */
+        io_spec_t spec = {.overwrite = true};
+        if (cases[i].overwrite && status != GB10_OK && !strstr(err.message, "the input")) {
+            status = io_output_create(&output, cases[i].path, &c, &spec, NULL);
+            cr_expect_eq(status, cases[i].status, "%s: status %d", cases[i].path, status);
+        }
     }
     cr_expect_eq(access("new.h5.part", F_OK), -1, "a check must write nothing");
+    io_catalog_free(&c);
+    leave_folder(folder);
+}
+
+static gb10_status_t start(io_output_t **o, io_catalog_t *c, bool overwrite, gb10_error_t *err)
+{
+    io_spec_t spec = output_spec();
+    spec.overwrite = overwrite;
+    memset(err, 0, sizeof *err);
+    return io_output_create(o, "out.h5", c, &spec, err);
+}
+
+Test(io_output, one_writer_at_a_time)
+{
+    char folder[256];
+    gb10_error_t err = {0};
+    io_catalog_t c = {0};
+    io_output_t *first = NULL, *second = NULL;
+    io_spec_t spec = output_spec();
+    io_result_t r;
+    enter_folder(folder);
+    cr_assert_eq(describe_batches(&c, &err), GB10_OK);
+    cr_assert_eq(start(&first, &c, false, &err), GB10_OK, "%s", err.message);
+    for (int overwrite = 0; overwrite < 2; overwrite++) {
+        memset(&err, 0, sizeof err);
+        cr_expect_eq(io_output_check("out.h5", NULL, overwrite, 1, &err), GB10_ERR_EXISTS);
+        cr_expect_not_null(strstr(err.message, "out.h5.part is being written by another run"), "%s",
+                           err.message);
+        cr_expect_eq(start(&second, &c, overwrite, &err), GB10_ERR_EXISTS);
+        cr_expect_not_null(strstr(err.message, "out.h5.part is being written by another run"), "%s",
+                           err.message);
+        cr_expect_null(second);
+    }
+    cr_expect(io_is_result("out.h5.part"), "it can be read meanwhile");
+    cr_expect_eq(write_all(first, &c, &spec, &err), GB10_OK, "%s", err.message);
+    cr_expect_eq(io_output_finish(first, &err), GB10_OK, "%s", err.message);
+    io_output_close(first);
+    cr_assert_eq(io_result_open(&r, "out.h5", &err), GB10_OK, "%s", err.message);
+    cr_expect(r.complete);
+    io_result_close(&r);
+    cr_expect_eq(start(&first, &c, true, &err), GB10_OK, "%s", err.message);
+    io_output_close(first); /* killed, as it were */
+    cr_expect_eq(start(&second, &c, false, &err), GB10_ERR_EXISTS);
+    cr_expect_not_null(strstr(err.message, "was left by an unfinished run"), "%s", err.message);
+    cr_expect_eq(start(&second, &c, true, &err), GB10_OK, "%s", err.message);
+    io_output_discard(second);
+    io_output_close(second);
+    cr_expect_eq(access("out.h5.part", F_OK), -1);
+    io_catalog_free(&c);
+    leave_folder(folder);
+}
+
+/* As on a disk without locks: the name stands for somebody else's file, or for none. */
+Test(io_output, replaced_while_it_was_written)
+{
+    char folder[256];
+    gb10_error_t err = {0};
+    io_catalog_t c = {0};
+    enter_folder(folder);
+    cr_assert_eq(describe_batches(&c, &err), GB10_OK);
+    for (int there = 0; there < 2; there++) {
+        io_output_t *o = NULL;
+        cr_assert_eq(start(&o, &c, false, &err), GB10_OK, "%s", err.message);
+        cr_assert_eq(unlink("out.h5.part"), 0);
+        if (there) {
+            int fd = open("out.h5.part", O_CREAT | O_WRONLY, 0644);
+            cr_assert_eq(write(fd, "theirs", 6), 6);
+            close(fd);
+        }
+        cr_expect_eq(io_output_finish(o, &err), GB10_ERR_FILE);
+        cr_expect_not_null(strstr(err.message, "out.h5.part was removed or replaced"), "%s",
+                           err.message);
+        io_output_discard(o);
+        io_output_close(o);
+        cr_expect_eq(access("out.h5", F_OK), -1);
+        cr_expect_eq(access("out.h5.part", F_OK), there - 1, "the other run keeps its file");
+    }
+    size_t size;
+    unsigned char *bytes = slurp("out.h5.part", &size);
+    cr_expect_str_eq((char *)bytes, "theirs");
+    free(bytes);
     io_catalog_free(&c);
     leave_folder(folder);
 }
