@@ -66,19 +66,35 @@ static bool covers(hid_t properties, size_t i, hid_t source)
     return good;
 }
 
+/* A stored name as HDF5 reads it: %% is a percent sign, %b the number of a member of a series, here
+ * the first one's. *series: it has a %b. */
+static void resolve(const char *stored, char name[PATH_SIZE], bool *series)
+{
+    size_t at = 0;
+    for (const char *p = stored; *p && at + 1 < PATH_SIZE; p++) {
+        bool escaped = p[0] == '%' && (p[1] == '%' || p[1] == 'b');
+        *series = *series || (escaped && p[1] == 'b');
+        name[at++] = escaped && p[1] == 'b' ? '0' : *p;
+        p += escaped;
+    }
+    name[at] = 0;
+}
+
 static gb10_status_t check(hid_t id, int depth, char **why, gb10_error_t *err);
 
 static gb10_status_t check_mapping(hid_t properties, size_t i, hid_t id, source_t *source,
                                    int depth, char **why, gb10_error_t *err)
 {
     char name[PATH_SIZE] = "", dataset[PATH_SIZE] = "", home[PATH_SIZE] = "", text[IO_WHY_MAX];
+    char stored[2][PATH_SIZE] = {"", ""};
+    bool series = false; /* HDF5 ends its extent at the first one missing */
     gb10_status_t status = GB10_OK;
-    if (H5Pget_virtual_filename(properties, i, name, sizeof name) < 0 ||
-        H5Pget_virtual_dsetname(properties, i, dataset, sizeof dataset) < 0 ||
+    if (H5Pget_virtual_filename(properties, i, stored[0], PATH_SIZE) < 0 ||
+        H5Pget_virtual_dsetname(properties, i, stored[1], PATH_SIZE) < 0 ||
         H5Fget_name(id, home, sizeof home) < 0)
         return gb10_strdup(why, "is virtual and one of its sources has no readable name.", err);
-    if (strchr(name, '%') || strchr(dataset, '%'))
-        return GB10_OK; /* a numbered series: HDF5 ends the extent at the first one missing */
+    resolve(stored[0], name, &series);
+    resolve(stored[1], dataset, &series);
     if (strcmp(source->name, name) != 0) {
         if (source->own)
             io_h5_close(source->file);
@@ -97,7 +113,7 @@ static gb10_status_t check_mapping(hid_t properties, size_t i, hid_t id, source_
                  "is virtual and its source %.100s is missing in %.100s. Put it back, or use "
                  "--dataset to leave it out.",
                  dataset, source->own ? name : "the same file");
-    else if (!covers(properties, i, found))
+    else if (!series && !covers(properties, i, found))
         snprintf(text, sizeof text,
                  "is virtual and its source %.100s in %.100s is smaller than the part mapped from "
                  "it. Write the source in full, or use --dataset to leave it out.",

@@ -421,9 +421,50 @@ def make_virtual():
     with Case("virtual_nested_gone", status=41, libver="latest",
               message="source file gone.h5 cannot be opened") as c:
         mapped(c.h5, "/w", ["virtual_gone.h5"], "/v", (3, 3, 5))
+    make_virtual_names(a)
     with Case("virtual_circle", status=41, libver="latest", message="lead in a circle") as c:
         mapped(c.h5, "/p", ["."], "/q")
         mapped(c.h5, "/q", ["."], "/p")
+
+
+def series(h5, path, file, dataset):
+    """A series of numbered sources of (3, 5) each, %b in one of its names."""
+    space = h5py.h5s.create_simple((0, 3, 5), (h5py.h5s.UNLIMITED, 3, 5))
+    space.select_hyperslab((0, 0, 0), (h5py.h5s.UNLIMITED, 1, 1), (1, 1, 1), (1, 3, 5))
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_layout(h5py.h5d.VIRTUAL)
+    plist.set_virtual(space, file.encode(), dataset.encode(), h5py.h5s.create_simple((3, 5)))
+    h5py.h5d.create(h5.id, path.encode(), h5py.h5t.IEEE_F64LE, space, plist)
+
+
+def make_virtual_names(a):
+    """%% in a source's name is a percent sign, %b a number."""
+    with h5py.File(os.path.join(FOLDER, "50%b.h5"), "w") as f:
+        f["/d%"] = a[1]
+        f["/n0"], f["/n1"] = a[2], a[3]
+    layout = h5py.VirtualLayout(shape=(3, 5), dtype="f8")
+    with Case("virtual_percent", libver="latest") as c:
+        layout[...] = h5py.VirtualSource("50%%b.h5", "/d%%", shape=(3, 5))
+        c.h5.create_virtual_dataset("/v", layout, fillvalue=-9)
+        c.want("/v", a[1])
+        series(c.h5, "/files", "part%b.h5", "/d")
+        c.want("/files", a)
+        series(c.h5, "/sets", "50%%b.h5", "/n%b")
+        c.want("/sets", a[2:])
+    for name, file, dataset, message in (
+            ("virtual_percent_gone", "51%%.h5", "/d", "its source file 51%.h5 cannot be opened"),
+            ("virtual_percent_no_dataset", "50%%b.h5", "/d%%b", "its source /d%b is missing"),
+            ("virtual_percent_small", "50%%b.h5", "/d%%", "its source /d% in 50%b.h5 is smaller")):
+        rows = 4 if name.endswith("small") else 3
+        with Case(name, status=41, libver="latest", message=message) as c:
+            layout = h5py.VirtualLayout(shape=(rows, 5), dtype="f8")
+            layout[...] = h5py.VirtualSource(file, dataset, shape=(rows, 5))
+            c.h5.create_virtual_dataset("/v", layout, fillvalue=-9)
+    for name, file, dataset, message in (
+            ("virtual_series_gone", "none%b.h5", "/d", "its source file none0.h5 cannot be opened"),
+            ("virtual_series_no_dataset", "50%%b.h5", "/x%b", "its source /x0 is missing")):
+        with Case(name, status=41, libver="latest", message=message) as c:
+            series(c.h5, "/v", file, dataset)
 
 
 def make_damaged():
