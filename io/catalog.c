@@ -86,8 +86,8 @@ static gb10_status_t select_datasets(io_walk_t *walk, hid_t file, const char *co
             continue;
         }
         if (found->refusal) {
-            status = GB10_FAIL(err, GB10_ERR_UNSUPPORTED, "%s: %s %s", catalog->path,
-                               found->dataset.name, found->refusal);
+            status = GB10_FAIL(err, found->file_missing ? GB10_ERR_FILE : GB10_ERR_UNSUPPORTED,
+                               "%s: %s %s", catalog->path, found->dataset.name, found->refusal);
             goto cleanup;
         }
         catalog->datasets[catalog->ndatasets++] = found->dataset;

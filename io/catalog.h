@@ -6,6 +6,9 @@
 #include "io/h5lib.h"
 #include "io/io.h"
 
+/* Groups in groups: the walks call themselves for each of them. */
+enum { IO_DEPTH_MAX = 512 };
+
 /* Something the walk met: a dataset with its identity, before patterns are applied. */
 typedef struct io_found {
     io_dataset_t dataset;
@@ -13,6 +16,7 @@ typedef struct io_found {
     haddr_t address;
     char *refusal; /* why it cannot be taken, or NULL          */
     bool is_virtual;
+    bool file_missing; /* refused for a file beside the input        */
 } io_found_t;
 
 typedef struct io_walk {

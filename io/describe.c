@@ -1,9 +1,14 @@
 /* What one dataset is: shape, element, and how its bytes are reached. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "io/catalog.h"
 #include "kernels/core/alloc.h"
+
+enum { PATH_SIZE = 4096 };
 
 static gb10_status_t refuse(io_found_t *found, const char *why, gb10_error_t *err)
 {
@@ -73,6 +78,60 @@ cleanup:
     return status;
 }
 
+/* Where HDF5 looks for an external file: as named when that is an absolute path, else under
+ * HDF5_EXTFILE_PREFIX, else under the current folder. */
+static void external_path(const char *home, const char *name, char *path, size_t size)
+{
+    const char *prefix = getenv("HDF5_EXTFILE_PREFIX"), *origin = "${ORIGIN}";
+    const char *end = strrchr(home, '/');
+    if (name[0] == '/' || !prefix || !prefix[0] || strcmp(prefix, ".") == 0)
+        snprintf(path, size, "%s", name);
+    else if (strncmp(prefix, origin, strlen(origin)) == 0)
+        snprintf(path, size, "%.*s%s/%s", end ? (int)(end - home) : 1, end ? home : ".",
+                 prefix + strlen(origin), name);
+    else
+        snprintf(path, size, "%s/%s", prefix, name);
+}
+
+/* Raw data in files beside: HDF5 reads what is missing at their ends as zeros, so they are measured
+ * before anything is read. */
+static gb10_status_t describe_external(io_found_t *found, hid_t id, hid_t properties,
+                                       gb10_error_t *err)
+{
+    const io_dataset_t *d = &found->dataset;
+    char home[PATH_SIZE] = "", name[PATH_SIZE] = "", path[2 * PATH_SIZE + 2], why[IO_WHY_MAX];
+    hsize_t left = found->refusal ? 0 : (hsize_t)(d->count * d->m * d->n) * d->element.size;
+    int nfiles = H5Pget_external_count(properties);
+    H5Fget_name(id, home, sizeof home);
+    for (int i = 0; i < nfiles && left > 0; i++) {
+        off_t offset = 0;
+        hsize_t size = 0;
+        struct stat info;
+        why[0] = 0;
+        if (H5Pget_external(properties, (unsigned)i, sizeof name, name, &offset, &size) < 0)
+            return refuse(found, "has external files whose names cannot be read.", err);
+        size = size < left ? size : left;
+        left -= size;
+        external_path(home, name, path, sizeof path);
+        if (stat(path, &info) != 0)
+            snprintf(why, sizeof why,
+                     "has its data in the external file %.100s, which cannot be read (%s). Put it "
+                     "back, or use --dataset to leave the batch out.",
+                     path, strerror(errno));
+        else if (offset < 0 || size > INT64_MAX || info.st_size < offset ||
+                 info.st_size - offset < (int64_t)size)
+            snprintf(why, sizeof why,
+                     "has %llu bytes from byte %lld of the external file %.100s, which has only "
+                     "%lld. Copy it again, or use --dataset to leave the batch out.",
+                     (unsigned long long)size, (long long)offset, path, (long long)info.st_size);
+        if (why[0]) {
+            found->file_missing = true;
+            return refuse(found, why, err);
+        }
+    }
+    return GB10_OK;
+}
+
 static gb10_status_t describe_storage(io_found_t *found, hid_t id, gb10_error_t *err)
 {
     gb10_status_t status = GB10_OK;
@@ -94,6 +153,13 @@ static gb10_status_t describe_storage(io_found_t *found, hid_t id, gb10_error_t 
         GB10_TRY(
             refuse(found, "has a storage layout that HDF5 cannot read: the file is damaged.", err));
     }
+    if (layout == H5D_CHUNKED && d->rank >= IO_RANK_MAX)
+        GB10_TRY(refuse(found,
+                        "is stored in chunks and has 32 dimensions, which HDF5 cannot read. Store "
+                        "it contiguous or with 31 dimensions, or use --dataset to leave it out.",
+                        err));
+    if (layout == H5D_CONTIGUOUS)
+        GB10_TRY(describe_external(found, id, properties, err));
     found->is_virtual = layout == H5D_VIRTUAL;
 cleanup:
     io_h5_close(properties);

@@ -25,6 +25,7 @@ typedef struct state {
     gb10_error_t *err;
     gb10_status_t status;
     unsigned long main_file;
+    int depth;        /* of the group the walk is in */
     identity_t *seen; /* hash table, a power of two of slots, address 0 with file 0 = free */
     size_t nseen, slots;
     link_t *links; /* to follow after the hard links */
@@ -158,6 +159,30 @@ cleanup:
 
 static gb10_status_t walk_group(state_t *s, hid_t group, const char *path);
 
+/* An object that is no batch, but an error if a pattern selects it. */
+static gb10_status_t refused(state_t *s, const char *path, const char *why)
+{
+    io_walk_t *w = s->walk;
+    gb10_status_t status;
+    GB10_TRY(gb10_grow(&w->found, &w->capacity, w->nfound + 1, sizeof *w->found,
+                       "the datasets of the input", s->err));
+    io_found_t *found = &w->found[w->nfound++];
+    memset(found, 0, sizeof *found);
+    GB10_TRY(gb10_strdup(&found->dataset.name, path, s->err));
+    GB10_TRY(gb10_strdup(&found->refusal, why, s->err));
+cleanup:
+    return status;
+}
+
+static gb10_status_t too_deep(state_t *s, const char *path)
+{
+    char start[128];
+    snprintf(start, sizeof start, "%.100s...", path);
+    return refused(s, start,
+                   "is a group below 512 others; groups are followed to a depth of 512. Move it "
+                   "up, or use --dataset to leave it out.");
+}
+
 /* An object that HDF5 cannot open: its datatype may be newer than the library. */
 static gb10_status_t unreadable(state_t *s, const char *path)
 {
@@ -176,16 +201,7 @@ static gb10_status_t unreadable(state_t *s, const char *path)
         snprintf(text, sizeof text,
                  "cannot be opened (%s): the file is damaged. Use --dataset to leave it out.",
                  reason);
-    io_walk_t *w = s->walk;
-    gb10_status_t status;
-    GB10_TRY(gb10_grow(&w->found, &w->capacity, w->nfound + 1, sizeof *w->found,
-                       "the datasets of the input", s->err));
-    io_found_t *found = &w->found[w->nfound++];
-    memset(found, 0, sizeof *found);
-    GB10_TRY(gb10_strdup(&found->dataset.name, path, s->err));
-    GB10_TRY(gb10_strdup(&found->refusal, text, s->err));
-cleanup:
-    return status;
+    return refused(s, path, text);
 }
 
 /* An object reached by `path`, for the first time or again. */
@@ -252,7 +268,12 @@ cleanup:
 static gb10_status_t walk_group(state_t *s, hid_t group, const char *path)
 {
     place_t place = {s, path};
-    if (H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, each_link, &place) >= 0)
+    if (s->depth > IO_DEPTH_MAX)
+        return too_deep(s, path);
+    s->depth++;
+    herr_t failed = H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, each_link, &place);
+    s->depth--;
+    if (failed >= 0 || s->status != GB10_OK)
         return s->status;
     return unreadable(s, path[0] ? path : "/");
 }

@@ -28,7 +28,7 @@ def numbers(shape, seed=1):
 def expect(name, path, values):
     """The entry of one dataset: values already have the type it is factored in."""
     values = np.ascontiguousarray(values)
-    dump = f"{name}{path.replace('/', '_')}.raw"
+    dump = f"{name}{path.replace('/', '_')[-100:]}.raw"
     values.tofile(os.path.join(FOLDER, dump))
     return {"dtype": LETTER[values.dtype.name], "shape": list(values.shape), "dump": dump}
 
@@ -319,9 +319,8 @@ def make_storage():
         c.h5.create_dataset("/e", a.shape, dtype="f8",
                             external=[(os.path.join(FOLDER, "external.bin"), 0, a.nbytes)])
         c.want("/e", a, access="hdf5 plain 1")
-    with Case("external_raw_missing", status=30, message="/e: reading") as c:
-        c.h5.create_dataset("/e", (2, 2), dtype="f8",
-                            external=[(os.path.join(FOLDER, "no.bin"), 0, 32)])
+    make_external(a)
+    make_many_dimensions()
     with Case("missing_filter", status=41,
               message="/a is compressed with HDF5 filter 32100, which is "
               "not installed. Install its plugin and set HDF5_PLUGIN_PATH") as c:
@@ -335,6 +334,71 @@ def make_storage():
     also("missing_filter_left_out", ["/b"], paths=["/b"])
     also("missing_filter_lenient", ["-l"], paths=["/b"])
     CASES[-1]["warnings"] = {"/a": "filter 32100"}
+
+
+def make_external(a):
+    """Raw data in several files; files that are missing or too short."""
+    for name, skip, size in (("ext0", 16, 400), ("ext1", 0, 640), ("ext2", 8, 640)):
+        with open(os.path.join(FOLDER, name), "wb") as f:
+            at = {"ext0": 0, "ext1": 400, "ext2": 1040}[name]
+            f.write(b"x" * skip + a.tobytes()[at:at + size])
+    files = [("ext0", 16, 400), ("ext1", 0, 640), ("ext2", 8, 1000)]  # the last has room to spare
+    with Case("external_raw_parts") as c:
+        c.h5.create_dataset("/e", a.shape, dtype="f8", external=files)
+        c.want("/e", a, access="hdf5 plain 1")
+        files[2] = ("ext2", 8, h5py.h5f.UNLIMITED)
+        c.h5.create_dataset("/unlimited", a.shape, dtype="f8", external=files)
+        c.want("/unlimited", a, access="hdf5 plain 1")
+        c.h5.create_dataset("/empty", (0, 2, 2), dtype="f8", external=[("no.bin", 0, 32)])
+        c.want("/empty", np.zeros((0, 2, 2)))
+    for name, files, message in (
+            ("missing", [("no.bin", 0, 32)], "/e has its data in the external file no.bin"),
+            ("second_missing", [("ext0", 0, 16), ("no.bin", 0, 16)], "external file no.bin"),
+            ("short", [("ext0", 400, 32)], "/e has 32 bytes from byte 400 of the external file "
+             "ext0, which has only 416"),
+            ("past", [("ext0", 4000, 32)], "32 bytes from byte 4000 of the external file ext0")):
+        with Case("external_raw_" + name, status=30, message=message) as c:
+            c.h5.create_dataset("/e", (2, 2), dtype="f8", external=files)
+            c.put("/ok", a)
+        also(f"external_raw_{name}_left_out", ["/ok"])
+
+
+def make_many_dimensions():
+    """32 dimensions, the most there can be; HDF5 itself ends the program on chunked ones."""
+    shape = (2,) + (1,) * 28 + (2, 3, 4)
+    values = numbers((2, 2, 3, 4))
+    for dims, layout in ((32, "contiguous"), (32, "compact"), (31, "chunked"), (32, "chunked")):
+        refused = (dims, layout) == (32, "chunked")
+        with Case(f"dims{dims}_{layout}", status=41 if refused else 0, message="/a is stored in "
+                  "chunks and has 32 dimensions" if refused else "") as c:
+            these = shape if dims == 32 else shape[:1] + shape[2:]
+            plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            if layout == "chunked":
+                plist.set_chunk((1,) * (dims - 2) + (3, 4))
+            if layout == "compact":
+                plist.set_layout(h5py.h5d.COMPACT)
+            ds = h5py.h5d.create(c.h5.id, b"/a", h5py.h5t.IEEE_F64LE,
+                                 h5py.h5s.create_simple(these), plist)
+            if not refused:
+                ds.write(h5py.h5s.ALL, h5py.h5s.ALL, values)
+            c.want("/a", values.reshape(these))
+
+
+def make_deep():
+    a = numbers((2, 3))
+    with Case("deep") as c:
+        c.put("/g" * 511 + "/A", a)
+    for name, args, status in (("too_deep", [], 41), ("too_deep_lenient", ["-l"], 0)):
+        with Case(name, args, status, libver="latest", message="is a group below 512 others"
+                  if status else "") as c:
+            c.put("/A", a)
+            group = c.h5
+            for _ in range(3000):
+                group = group.create_group("g")
+            group["A"] = a
+            c.note("/g" * 50 + "...", "is a group below 512 others", True)
+    also("too_deep_left_out", ["/A"])
+    CASES[-1]["warnings"] = {}
 
 
 def make_links():
@@ -583,6 +647,7 @@ def main():
     make_long_double()
     make_shapes()
     make_storage()
+    make_deep()
     make_links()
     make_virtual()
     make_damaged()
