@@ -202,15 +202,17 @@ typedef struct io_group {
     int64_t m, n, k, nb, count;
     uint32_t kinds; /* bits of the datasets it holds                             */
     int64_t offset[IO_KINDS];
-    int nmetrics;
+    int nmetrics; /* as many as the attribute `columns` of metrics names */
 } io_group_t;
 
-/* A finished (or unfinished: complete = false) output, for verify and info. Opening checks that
- * every dataset has the type, shape and place that FORMAT.md says. GB10_ERR_FORMAT when the file is
+/* A finished (or unfinished: complete = false) output, for verify and info. Opening checks that no
+ * group, status or metrics is missing and that every dataset has the type, shape and place that
+ * FORMAT.md says. GB10_ERR_FORMAT when the file is
  * not one of ours. */
 typedef struct io_result {
     char *path;
-    int64_t ngroups;
+    int64_t ngroups,
+        ndatasets_expected; /* the latter as the root says; they agree once it is open */
     io_group_t *groups;
     bool complete;
     char *creator_version, *options, *backend, *isa, *fingerprint; /* root attributes or NULL */

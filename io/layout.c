@@ -319,7 +319,8 @@ static gb10_status_t put_root(maker_t *k, bool gen)
     bool good =
         root >= 0 && put_text(k, root, "Conventions", gen ? io_conventions_gen : io_conventions) &&
         put_number(k, root, "complete", 0) && put_text(k, root, "fingerprint", fingerprint) &&
-        put_text(k, root, "HDF5_version", version);
+        put_text(k, root, "HDF5_version", version) &&
+        (gen || put_number(k, root, "datasets", k->output->catalog->ndatasets));
     for (int i = 0; good && i < k->spec->nattributes; i++) {
         const io_attribute_t *a = &k->spec->attributes[i];
         good =

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/catalog.h"
 #include "io/layout.h"
 #include "io/rawfile.h"
 #include "kernels/core/alloc.h"
@@ -16,6 +17,7 @@ typedef struct scan {
     io_result_t *result;
     size_t capacity;
     int64_t file_size;
+    int depth; /* of the group the scan is in */
     io_types_t types;
     gb10_error_t *err;
     gb10_status_t status;
@@ -92,8 +94,6 @@ static bool shape_fits(io_group_t *g, io_kind_t kind, hid_t space, lead_t *lead)
 {
     hsize_t dims[IO_RANK_MAX];
     int rank = H5Sget_simple_extent_dims(space, dims, NULL);
-    if (kind == IO_METRICS && rank > 0)
-        g->nmetrics = dims[rank - 1] < 1024 ? (int)dims[rank - 1] : -1;
     io_shape_t shape = io_kind_shape(kind, g->dtype, g->m, g->n, g->nb, g->nmetrics);
     if (rank < shape.rank || (lead->rank >= 0 && rank - shape.rank != lead->rank))
         return false;
@@ -141,26 +141,42 @@ static const char *dataset_fault(scan_t *s, io_group_t *g, io_kind_t kind, hid_t
     return fault;
 }
 
+/* g->nmetrics: the words of the attribute `columns`, joined by commas. */
+static gb10_status_t read_columns(scan_t *s, hid_t id, io_group_t *g)
+{
+    char *columns = NULL;
+    gb10_status_t status = io_h5_get_text(id, "columns", &columns, s->err);
+    g->nmetrics = columns && columns[0] ? 1 : 0;
+    for (const char *p = columns; p && *p; p++)
+        g->nmetrics += *p == ',';
+    gb10_free(columns);
+    return status;
+}
+
 /* The datasets of g in the order of io_kind_t; those that are absent have no bit in g->kinds. */
 static gb10_status_t read_datasets(scan_t *s, hid_t group, io_group_t *g)
 {
+    const uint32_t always = 1u << IO_STATUS | 1u << IO_METRICS;
     lead_t lead = {.rank = -1};
     for (int kind = 0; kind < IO_KINDS; kind++) {
         const char *name = io_kind_name((io_kind_t)kind);
         g->offset[kind] = -1;
-        if (!name[0] || H5Lexists(group, name, H5P_DEFAULT) <= 0)
+        bool there = name[0] && H5Lexists(group, name, H5P_DEFAULT) > 0;
+        if (!there && (always >> kind & 1))
+            return bad_dataset(s, g, (io_kind_t)kind, "is missing");
+        if (!there)
             continue;
         hid_t id = H5Dopen2(group, name, H5P_DEFAULT);
+        gb10_status_t status = id >= 0 && kind == IO_METRICS ? read_columns(s, id, g) : GB10_OK;
         const char *fault = id < 0 ? "is not a dataset that can be opened"
                                    : dataset_fault(s, g, (io_kind_t)kind, id, &lead);
         io_h5_close(id);
+        if (status != GB10_OK)
+            return status;
         if (fault)
             return bad_dataset(s, g, (io_kind_t)kind, fault);
         g->kinds |= 1u << kind;
     }
-    if (g->kinds == 0)
-        return GB10_FAIL(s->err, GB10_ERR_FORMAT, "%s: %s holds no results. The file is damaged.",
-                         s->result->path, g->name);
     return GB10_OK;
 }
 
@@ -220,11 +236,37 @@ static gb10_status_t scan_group(scan_t *s, hid_t group, const char *path)
     place_t place = {s, path};
     if (H5Aexists(group, "fugu") > 0)
         return read_group(s, group, path);
-    if (H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, each_link, &place) < 0)
+    if (s->depth > IO_DEPTH_MAX)
+        return GB10_FAIL(s->err, GB10_ERR_UNSUPPORTED,
+                         "%s: %.100s... is a group below %d others, deeper than an output goes. "
+                         "Make the file again.",
+                         s->result->path, path, IO_DEPTH_MAX);
+    s->depth++;
+    herr_t failed = H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, each_link, &place);
+    s->depth--;
+    if (s->status != GB10_OK)
+        return s->status;
+    if (failed < 0)
         return GB10_FAIL(s->err, GB10_ERR_FORMAT,
                          "%s: group %s cannot be read: the file is damaged. Make it again.",
                          s->result->path, path[0] ? path : "/");
-    return s->status;
+    return GB10_OK;
+}
+
+/* A group that lost its attribute is taken for a folder, so the groups are counted. */
+static gb10_status_t check_count(const io_result_t *r, gb10_error_t *err)
+{
+    if (r->ngroups == r->ndatasets_expected)
+        return GB10_OK;
+    if (r->ndatasets_expected < 0)
+        return GB10_FAIL(err, GB10_ERR_FORMAT,
+                         "%s has no root attribute datasets, the number of its groups: it was "
+                         "changed after it was written. Make it again.",
+                         r->path);
+    return GB10_FAIL(err, GB10_ERR_FORMAT,
+                     "%s holds %lld of %lld groups; it was changed after it was written. Make it "
+                     "again.",
+                     r->path, (long long)r->ngroups, (long long)r->ndatasets_expected);
 }
 
 static gb10_status_t read_root(io_result_t *r, hid_t root, gb10_error_t *err)
@@ -238,10 +280,11 @@ static gb10_status_t read_root(io_result_t *r, hid_t root, gb10_error_t *err)
                   {"instruction_set", &r->isa},
                   {"fingerprint", &r->fingerprint}};
     gb10_status_t status = GB10_OK;
-    long long complete = 0;
+    long long complete = 0, datasets = 0;
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         GB10_TRY(io_h5_get_text(root, wanted[i].name, wanted[i].text, err));
     r->complete = io_h5_get_number(root, "complete", &complete) && complete == 1;
+    r->ndatasets_expected = io_h5_get_number(root, "datasets", &datasets) ? datasets : -1;
 cleanup:
     return status;
 }
@@ -286,6 +329,7 @@ gb10_status_t io_result_open(io_result_t *result, const char *path, gb10_error_t
     root = H5Gopen2(file, "/", H5P_DEFAULT);
     GB10_TRY(read_root(result, root, err));
     GB10_TRY(scan_group(&scan, root, ""));
+    GB10_TRY(check_count(result, err));
 cleanup:
     io_h5_close(root);
     io_h5_close(file);

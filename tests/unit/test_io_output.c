@@ -247,6 +247,13 @@ Test(io_output, damaged_results_are_refused)
         {"\"k\": 2, \"nb\": 2", "\"k\": 2, \"nb\": 1", "/a/T has another shape"},
         {"\"k\": 2, \"nb\": 2", "\"k\": 1, \"nb\": 1", "attribute fugu of /a is damaged"},
         {"fugu-1.0", "fogu-1.0", "is not an output of fugu qr"},
+        {"a,b,c,d,e,f,g,h", "a,b,c,d,e,f,g;h", "/metrics has another shape"},
+        {"a,b,c,d,e,f,g,h", "a,b,c,d,e,f,,,h", "/metrics has another shape"},
+        {"columns", "Columns", "/metrics has another shape"},
+        {"status", "statua", "/status is missing. The file is damaged or was changed"},
+        {"metrics", "metricz", "/metrics is missing. The file is damaged or was changed"},
+        {"fugu", "fagu", "out.h5 holds 7 of 8 groups; it was changed after it was written"},
+        {"datasets", "datasetz", "has no root attribute datasets"},
     };
     char folder[256];
     gb10_error_t err = {0};
