@@ -44,15 +44,23 @@ make -j"$(nproc)" BUILD="$build/arm64" CC="$triplet-gcc --sysroot=$sysroot" WITH
     MPI_CFLAGS= LDFLAGS="-L$lib/openblas-pthread -Wl,-rpath-link,$paths" \
     plain-build || exit 1
 
-failed=0
-inside=/usr/lib/$triplet # as the emulated program sees it
+export FUGU_TEST_SHORT=1 sysroot
+export inside=/usr/lib/$triplet # as the emulated program sees it
 inside=$inside/openblas-pthread:$inside/hdf5/serial:$inside:/lib/$triplet
-export FUGU_TEST_SHORT=1
-for t in "$build"/arm64/plain/tests/*/test_*; do
-    [ -x "$t" ] && [ -f "$t" ] && [ "${t%.[od]}" = "$t" ] || continue
-    echo "== ${t#"$build"/arm64/plain/}"
-    qemu-aarch64 -L "$sysroot" \
-        -E LD_LIBRARY_PATH="$inside" \
-        -E OPENBLAS_NUM_THREADS=1 "$t" || failed=1
-done
-exit $failed
+
+# One program, its output in one piece.
+run_one() {
+    local text code=0
+    text=$(qemu-aarch64 -L "$sysroot" -E LD_LIBRARY_PATH="$inside" -E OPENBLAS_NUM_THREADS=1 "$1" \
+        2>&1) || code=1
+    printf '== %s\n%s\n' "$(basename "$1")" "$text"
+    return $code
+}
+export -f run_one
+# The longest first, so that they do not run alone at the end.
+cd "$build/arm64/plain/tests" || exit 1
+{
+    echo kernels/test_geqrf
+    echo kernels/test_lapack
+    find . -name 'test_*' -type f ! -name '*.[od]' ! -name test_geqrf ! -name test_lapack
+} | xargs -P "$(nproc)" -I{} bash -c 'run_one {}'
