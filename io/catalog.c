@@ -201,6 +201,52 @@ void io_catalog_fingerprint(const io_catalog_t *catalog, char *text)
     snprintf(text, 17, "%016llx", (unsigned long long)h);
 }
 
+/* Whether a path can be made: components that are not empty, "." or "..", and not too many. */
+static bool good_path(const char *path)
+{
+    int depth = 0;
+    for (const char *p = path + (path[0] == '/');; depth++) {
+        size_t length = strcspn(p, "/");
+        if (length == 0 || (length == 1 && p[0] == '.') || (length == 2 && !strncmp(p, "..", 2)))
+            return false;
+        if (p[length] == 0)
+            return depth <= IO_DEPTH_MAX;
+        p += length + 1;
+    }
+}
+
+/* A batch in the catalog that has this path, or is a folder of it, or would lie below it. */
+static const char *clash(const io_catalog_t *catalog, const char *path)
+{
+    size_t length = strlen(path);
+    for (int64_t i = 0; i < catalog->ndatasets; i++) {
+        const char *other = catalog->datasets[i].name;
+        size_t theirs = strlen(other), least = theirs < length ? theirs : length;
+        char next = theirs < length ? path[least] : other[least];
+        if (memcmp(other, path, least) == 0 && (next == 0 || next == '/'))
+            return other;
+    }
+    return NULL;
+}
+
+static gb10_status_t check_path(const io_catalog_t *catalog, const char *path, gb10_error_t *err)
+{
+    if (!good_path(path))
+        return GB10_FAIL(err, GB10_ERR_USAGE,
+                         "'%.200s' cannot be the path of a batch. Use names with '/' between them, "
+                         "none of them empty, '.' or '..', at most %d deep.",
+                         path, IO_DEPTH_MAX);
+    const char *other = clash(catalog, path);
+    if (!other)
+        return GB10_OK;
+    if (strcmp(other, path) == 0)
+        return GB10_FAIL(err, GB10_ERR_USAGE,
+                         "two batches are named %.200s. Give each a name of its own.", path);
+    return GB10_FAIL(err, GB10_ERR_USAGE,
+                     "%.200s and %.200s: a batch cannot lie below another batch. Rename one.",
+                     other, path);
+}
+
 gb10_status_t io_catalog_add(io_catalog_t *catalog, const char *name, gb10_dtype_t dtype, int64_t m,
                              int64_t n, int64_t count, gb10_error_t *err)
 {
@@ -220,6 +266,7 @@ gb10_status_t io_catalog_add(io_catalog_t *catalog, const char *name, gb10_dtype
     GB10_TRY(gb10_alloc(&d.dims, 3, sizeof *d.dims, "dimensions", err));
     GB10_TRY(gb10_alloc(&d.name, size, 1, "a path", err));
     snprintf(d.name, size, "%s%s", name[0] == '/' ? "" : "/", name);
+    GB10_TRY(check_path(catalog, d.name, err));
     d.dims[0] = count;
     d.dims[1] = m;
     d.dims[2] = n;

@@ -190,7 +190,8 @@ void io_output_close(io_output_t *output); /* leaves OUT.part as it is unless fi
  * io_output_close still follows. */
 void io_output_discard(io_output_t *output);
 
-/* Adds a batch to a catalog that describes a file to be made (gen). Sizes that cannot be stored are
+/* Adds a batch to a catalog that describes a file to be made (gen). Sizes that cannot be stored,
+ * paths with empty names, "." or "..", and a path that is there or below another batch are
  * GB10_ERR_USAGE. */
 gb10_status_t io_catalog_add(io_catalog_t *catalog, const char *name, gb10_dtype_t dtype, int64_t m,
                              int64_t n, int64_t count, gb10_error_t *err);

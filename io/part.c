@@ -43,6 +43,9 @@ gb10_status_t io_part_kind(const char *name, gb10_error_t *err)
     if (stat(name, &info) == 0 && S_ISDIR(info.st_mode))
         return GB10_FAIL(err, GB10_ERR_FILE, "%s is a directory. Name a file for the output.",
                          name);
+    if (name[strlen(name) - 1] == '/')
+        return GB10_FAIL(err, GB10_ERR_USAGE,
+                         "%s ends with '/', as a folder does. Name a file for the output.", name);
     if (stat(name, &info) == 0 && !S_ISREG(info.st_mode))
         return GB10_FAIL(err, GB10_ERR_FILE,
                          "%s is not a regular file. Name another file for the output.", name);
@@ -116,6 +119,9 @@ gb10_status_t io_part_create(const char *part, bool overwrite, int *fd, gb10_err
     if (errno == EEXIST)
         return GB10_FAIL(err, GB10_ERR_EXISTS,
                          "%s was left by an unfinished run. Use --overwrite to start again.", part);
+    if (errno == ENOENT || errno == ENOTDIR)
+        return GB10_FAIL(err, GB10_ERR_FILE,
+                         "%s cannot be created: its folder is not there. Make it first.", part);
     return GB10_FAIL(err, errno == ENOSPC || errno == EDQUOT ? GB10_ERR_SPACE : GB10_ERR_FILE,
                      "%s cannot be created: %s.", part, strerror(errno));
 }

@@ -63,6 +63,9 @@ static gb10_status_t check_folder(const char *path, const char *folder, int64_t 
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
         return GB10_FAIL(err, GB10_ERR_FILE, "%s: there is no folder %s. Make it first.", path,
                          folder);
+    if (info.st_nlink == 0)
+        return GB10_FAIL(err, GB10_ERR_FILE,
+                         "%s: the current folder was removed. Change to another one.", path);
     if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
         return GB10_FAIL(err, GB10_ERR_FILE, "%s: no permission to write in the folder %s.", path,
                          folder);

@@ -158,6 +158,43 @@ Test(io_catalog, add_refuses_sizes)
     }
 }
 
+Test(io_catalog, add_refuses_paths)
+{
+    static const struct {
+        const char *path, *message; /* NULL: taken */
+    } cases[] = {{"a", NULL},
+                 {"/g/b", NULL},
+                 {"g/b.c", NULL},
+                 {"ab", NULL},
+                 {"...", NULL},
+                 {"", "'/' cannot be the path of a batch"},
+                 {"/", "'/' cannot be the path of a batch"},
+                 {".", "'/.' cannot be"},
+                 {"..", "'/..' cannot be"},
+                 {"x/../y", "'/x/../y' cannot be"},
+                 {"x//y", "'/x//y' cannot be"},
+                 {"//x", "'//x' cannot be"},
+                 {"x/", "'/x/' cannot be"},
+                 {"/a", "two batches are named /a"},
+                 {"a/x", "/a and /a/x: a batch cannot lie below another batch"},
+                 {"g", "/g/b and /g: a batch cannot lie below another batch"}};
+    io_catalog_t c = {0};
+    int64_t taken = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        gb10_error_t err = {0};
+        gb10_status_t status = io_catalog_add(&c, cases[i].path, GB10_D, 1, 1, 1, &err);
+        cr_expect_eq(status, cases[i].message ? GB10_ERR_USAGE : GB10_OK, "'%s'", cases[i].path);
+        cr_expect(!cases[i].message || strstr(err.message, cases[i].message), "%s", err.message);
+        taken += !cases[i].message;
+        cr_expect_eq(c.ndatasets, taken, "'%s'", cases[i].path);
+    }
+    char deep[2 * 600 + 1] = "";
+    for (size_t i = 0; i + 1 < sizeof deep; i += 2)
+        memcpy(deep + i, "/d", 3);
+    cr_expect_eq(io_catalog_add(&c, deep, GB10_D, 1, 1, 1, NULL), GB10_ERR_USAGE);
+    io_catalog_free(&c);
+}
+
 Test(io_catalog, patterns)
 {
     static const struct {

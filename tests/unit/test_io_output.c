@@ -313,6 +313,10 @@ Test(io_output, refusals_before_work)
         {"left.h5", true, 1, GB10_OK, ""},
         {"sub", true, 1, GB10_ERR_FILE, "sub is a directory"},
         {"", true, 1, GB10_ERR_USAGE, "the output's name is empty"},
+        {"newdir/", true, 1, GB10_ERR_USAGE, "newdir/ ends with '/', as a folder does"},
+        {"sub/", true, 1, GB10_ERR_FILE, "sub/ is a directory"},
+        {"..", true, 1, GB10_ERR_FILE, ".. is a directory"},
+        {"no/out.h5", true, 1, GB10_ERR_FILE, "there is no folder no"},
         {"pipe", false, 1, GB10_ERR_FILE, "pipe is not a regular file"},
         {"pipe", true, 1, GB10_ERR_FILE, "pipe is not a regular file"},
         {"to_pipe", true, 1, GB10_ERR_FILE, "to_pipe is not a regular file"},
@@ -339,6 +343,15 @@ Test(io_output, refusals_before_work)
         }
     }
     cr_expect_eq(access("new.h5.part", F_OK), -1, "a check must write nothing");
+    io_output_t *output = NULL;
+    io_spec_t spec = output_spec();
+    memset(&err, 0, sizeof err);
+    cr_expect_eq(chdir("sub") + rmdir("../sub"), 0);
+    cr_expect_eq(io_output_check("out.h5", &c, false, 1, &err), GB10_ERR_FILE);
+    cr_expect_not_null(strstr(err.message, "the current folder was removed"), "%s", err.message);
+    memset(&err, 0, sizeof err);
+    cr_expect_eq(io_output_create(&output, "out.h5", &c, &spec, &err), GB10_ERR_FILE);
+    cr_expect_not_null(strstr(err.message, "its folder is not there"), "%s", err.message);
     io_catalog_free(&c);
     leave_folder(folder);
 }
