@@ -25,8 +25,25 @@ void io_catalog_free(io_catalog_t *catalog)
     }
     gb10_free(catalog->datasets);
     gb10_free(catalog->notes);
+    gb10_free(catalog->files);
     gb10_free(catalog->path);
     memset(catalog, 0, sizeof *catalog);
+}
+
+gb10_status_t io_catalog_file(io_catalog_t *catalog, const char *path, gb10_error_t *err)
+{
+    gb10_status_t status;
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return GB10_OK;
+    for (int64_t i = catalog->nfiles - 1; i >= 0; i--)
+        if (catalog->files[i].device == info.st_dev && catalog->files[i].inode == info.st_ino)
+            return GB10_OK;
+    GB10_TRY(gb10_grow(&catalog->files, &catalog->file_capacity, (size_t)catalog->nfiles + 1,
+                       sizeof *catalog->files, "files of the input", err));
+    catalog->files[catalog->nfiles++] = (io_file_t){info.st_dev, info.st_ino};
+cleanup:
+    return status;
 }
 
 static bool matches(const char *pattern, const char *name)
@@ -49,11 +66,12 @@ static bool matches_dataset(const char *pattern, const io_dataset_t *d)
 }
 
 /* A virtual dataset is looked at again, by name, once it is known to be wanted. */
-static gb10_status_t check_virtual(hid_t file, io_found_t *found, gb10_error_t *err)
+static gb10_status_t check_virtual(io_catalog_t *catalog, hid_t file, io_found_t *found,
+                                   gb10_error_t *err)
 {
     hid_t id = H5Dopen2(file, found->dataset.name, H5P_DEFAULT);
     gb10_status_t status = id < 0 ? gb10_strdup(&found->refusal, "cannot be opened again.", err)
-                                  : io_virtual_check(id, &found->refusal, err);
+                                  : io_virtual_check(catalog, id, &found->refusal, err);
     io_h5_close(id);
     return status;
 }
@@ -79,7 +97,7 @@ static gb10_status_t select_datasets(io_walk_t *walk, hid_t file, const char *co
         if (!wanted)
             continue;
         if (found->is_virtual && !found->refusal)
-            GB10_TRY(check_virtual(file, found, err));
+            GB10_TRY(check_virtual(catalog, file, found, err));
         if (found->refusal && lenient) {
             GB10_TRY(
                 io_catalog_note(catalog, found->dataset.name, true, err, "%s", found->refusal));

@@ -33,12 +33,15 @@ gb10_status_t io_catalog_note(io_catalog_t *catalog, const char *name, bool warn
                               gb10_error_t *err, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
+/* Keeps device and inode of a file that the input is read from besides itself. */
+gb10_status_t io_catalog_file(io_catalog_t *catalog, const char *path, gb10_error_t *err);
+
 /* Looks at an open dataset that is no link any more. Sets *is_batch; otherwise a note is made. */
 gb10_status_t io_describe(io_catalog_t *catalog, hid_t id, io_found_t *found, bool *is_batch,
                           gb10_error_t *err);
 
 /* Why a virtual dataset cannot be read in full (a source file or dataset is missing or too small),
  * or NULL; from gb10_alloc. */
-gb10_status_t io_virtual_check(hid_t id, char **why, gb10_error_t *err);
+gb10_status_t io_virtual_check(io_catalog_t *catalog, hid_t id, char **why, gb10_error_t *err);
 
 #endif

@@ -95,8 +95,8 @@ static void external_path(const char *home, const char *name, char *path, size_t
 
 /* Raw data in files beside: HDF5 reads what is missing at their ends as zeros, so they are measured
  * before anything is read. */
-static gb10_status_t describe_external(io_found_t *found, hid_t id, hid_t properties,
-                                       gb10_error_t *err)
+static gb10_status_t describe_external(io_catalog_t *catalog, io_found_t *found, hid_t id,
+                                       hid_t properties, gb10_error_t *err)
 {
     const io_dataset_t *d = &found->dataset;
     char home[PATH_SIZE] = "", name[PATH_SIZE] = "", path[2 * PATH_SIZE + 2], why[IO_WHY_MAX];
@@ -128,11 +128,15 @@ static gb10_status_t describe_external(io_found_t *found, hid_t id, hid_t proper
             found->file_missing = true;
             return refuse(found, why, err);
         }
+        gb10_status_t status = io_catalog_file(catalog, path, err);
+        if (status != GB10_OK)
+            return status;
     }
     return GB10_OK;
 }
 
-static gb10_status_t describe_storage(io_found_t *found, hid_t id, gb10_error_t *err)
+static gb10_status_t describe_storage(io_catalog_t *catalog, io_found_t *found, hid_t id,
+                                      gb10_error_t *err)
 {
     gb10_status_t status = GB10_OK;
     io_dataset_t *d = &found->dataset;
@@ -159,7 +163,7 @@ static gb10_status_t describe_storage(io_found_t *found, hid_t id, gb10_error_t 
                         "it contiguous or with 31 dimensions, or use --dataset to leave it out.",
                         err));
     if (layout == H5D_CONTIGUOUS)
-        GB10_TRY(describe_external(found, id, properties, err));
+        GB10_TRY(describe_external(catalog, found, id, properties, err));
     found->is_virtual = layout == H5D_VIRTUAL;
 cleanup:
     io_h5_close(properties);
@@ -210,7 +214,7 @@ gb10_status_t io_describe(io_catalog_t *catalog, hid_t id, io_found_t *found, bo
     if (fitness == IO_FIT_REFUSED)
         GB10_TRY(refuse(found, why, err));
     if (*is_batch)
-        GB10_TRY(describe_storage(found, id, err));
+        GB10_TRY(describe_storage(catalog, found, id, err));
 cleanup:
     io_h5_close(space);
     io_h5_close(type);

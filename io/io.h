@@ -58,6 +58,12 @@ typedef struct io_note {
     bool warning;
 } io_note_t;
 
+/* A file beside the input that its batches are read from: an external link, a source of a virtual
+ * dataset, raw data. */
+typedef struct io_file {
+    uint64_t device, inode;
+} io_file_t;
+
 typedef struct io_catalog {
     char *path;
     int64_t file_size, mtime_ns;
@@ -67,7 +73,9 @@ typedef struct io_catalog {
     io_dataset_t *datasets; /* in name order */
     int64_t nnotes;
     io_note_t *notes;
-    size_t dataset_capacity, note_capacity;
+    int64_t nfiles;
+    io_file_t *files; /* not packed */
+    size_t dataset_capacity, note_capacity, file_capacity;
 } io_catalog_t;
 
 /* How io_catalog_open treats datasets of numbers that it cannot take as they are. */
@@ -86,8 +94,8 @@ gb10_status_t io_catalog_open(io_catalog_t *catalog, const char *path, const cha
                               int npatterns, unsigned flags, gb10_error_t *err);
 void io_catalog_free(io_catalog_t *catalog);
 
-/* The catalog without its notes as bytes for another rank (same machine type), and back. *bytes
- * from gb10_alloc. */
+/* The catalog without its notes and files as bytes for another rank (same machine type), and back.
+ * *bytes from gb10_alloc. */
 gb10_status_t io_catalog_pack(const io_catalog_t *catalog, void **bytes, size_t *size,
                               gb10_error_t *err);
 gb10_status_t io_catalog_unpack(io_catalog_t *catalog, const void *bytes, size_t size,
@@ -152,9 +160,10 @@ typedef struct io_spec {
 typedef struct io_output io_output_t;
 
 /* Everything that can be refused before work starts: output is the input (device + inode, also by
- * link) or no regular file, OUT or OUT.part exists (unless overwrite), another run holds OUT.part
- * (GB10_ERR_EXISTS, also with overwrite), folder missing or not writable, disk too small for
- * `bytes`. catalog may be NULL (no input). Writes nothing. */
+ * link), a file that the input's batches are read from or no regular file, OUT or OUT.part exists
+ * (unless overwrite), another run holds OUT.part (GB10_ERR_EXISTS, also with overwrite), folder
+ * missing or not writable, disk too small for `bytes`. catalog may be NULL (no input). Writes
+ * nothing. */
 gb10_status_t io_output_check(const char *path, const io_catalog_t *catalog, bool overwrite,
                               int64_t bytes, gb10_error_t *err);
 

@@ -80,10 +80,11 @@ static void resolve(const char *stored, char name[PATH_SIZE], bool *series)
     name[at] = 0;
 }
 
-static gb10_status_t check(hid_t id, int depth, char **why, gb10_error_t *err);
+static gb10_status_t check(io_catalog_t *catalog, hid_t id, int depth, char **why,
+                           gb10_error_t *err);
 
-static gb10_status_t check_mapping(hid_t properties, size_t i, hid_t id, source_t *source,
-                                   int depth, char **why, gb10_error_t *err)
+static gb10_status_t check_mapping(io_catalog_t *catalog, hid_t properties, size_t i, hid_t id,
+                                   source_t *source, int depth, char **why, gb10_error_t *err)
 {
     char name[PATH_SIZE] = "", dataset[PATH_SIZE] = "", home[PATH_SIZE] = "", text[IO_WHY_MAX];
     char stored[2][PATH_SIZE] = {"", ""};
@@ -101,6 +102,11 @@ static gb10_status_t check_mapping(hid_t properties, size_t i, hid_t id, source_
         snprintf(source->name, sizeof source->name, "%s", name);
         source->own = strcmp(name, ".") != 0;
         source->file = source->own ? open_source(home, name) : id;
+        char path[2 * PATH_SIZE];
+        if (source->own && source->file >= 0 && H5Fget_name(source->file, path, sizeof path) > 0)
+            status = io_catalog_file(catalog, path, err);
+        if (status != GB10_OK)
+            return status;
     }
     hid_t found = source->file < 0 ? -1 : H5Dopen2(source->file, dataset, H5P_DEFAULT);
     if (source->file < 0)
@@ -120,12 +126,13 @@ static gb10_status_t check_mapping(hid_t properties, size_t i, hid_t id, source_
                  dataset, source->own ? name : "the same file");
     else
         text[0] = 0;
-    status = text[0] ? gb10_strdup(why, text, err) : check(found, depth + 1, why, err);
+    status = text[0] ? gb10_strdup(why, text, err) : check(catalog, found, depth + 1, why, err);
     io_h5_close(found);
     return status;
 }
 
-static gb10_status_t check(hid_t id, int depth, char **why, gb10_error_t *err)
+static gb10_status_t check(io_catalog_t *catalog, hid_t id, int depth, char **why,
+                           gb10_error_t *err)
 {
     gb10_status_t status = GB10_OK;
     size_t count = 0;
@@ -141,7 +148,7 @@ static gb10_status_t check(hid_t id, int depth, char **why, gb10_error_t *err)
     source->file = -1;
     H5Pget_virtual_count(properties, &count);
     for (size_t i = 0; i < count && !*why; i++)
-        GB10_TRY(check_mapping(properties, i, id, source, depth, why, err));
+        GB10_TRY(check_mapping(catalog, properties, i, id, source, depth, why, err));
 cleanup:
     if (source && source->own)
         io_h5_close(source->file);
@@ -150,8 +157,8 @@ cleanup:
     return status;
 }
 
-gb10_status_t io_virtual_check(hid_t id, char **why, gb10_error_t *err)
+gb10_status_t io_virtual_check(io_catalog_t *catalog, hid_t id, char **why, gb10_error_t *err)
 {
     *why = NULL;
-    return check(id, 0, why, err);
+    return check(catalog, id, 0, why, err);
 }

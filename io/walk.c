@@ -308,6 +308,9 @@ static gb10_status_t follow(state_t *s, hid_t file, link_t link)
     gb10_status_t status = visit(s, id, link.path);
     H5O_info_t info;
     bool elsewhere = H5Oget_info2(id, &info, H5O_INFO_BASIC) >= 0 && info.fileno != s->main_file;
+    char name[4096];
+    if (status == GB10_OK && elsewhere && H5Fget_name(id, name, sizeof name) > 0)
+        status = io_catalog_file(s->walk->catalog, name, s->err);
     if (status == GB10_OK && elsewhere)
         status = gb10_grow(&s->held, &s->held_capacity, s->nheld + 1, sizeof *s->held,
                            "objects of other files", s->err);

@@ -30,6 +30,15 @@ static bool same_file(const struct stat *info, const io_catalog_t *catalog)
            (uint64_t)info->st_ino == catalog->inode;
 }
 
+static bool is_source(const struct stat *info, const io_catalog_t *catalog)
+{
+    for (int64_t i = 0; catalog && i < catalog->nfiles; i++)
+        if ((uint64_t)info->st_dev == catalog->files[i].device &&
+            (uint64_t)info->st_ino == catalog->files[i].inode)
+            return true;
+    return false;
+}
+
 static gb10_status_t check_there(const char *path, const char *name, const io_catalog_t *catalog,
                                  bool overwrite, int64_t *freed, gb10_error_t *err)
 {
@@ -43,6 +52,11 @@ static gb10_status_t check_there(const char *path, const char *name, const io_ca
         return GB10_FAIL(err, GB10_ERR_FILE,
                          "%s is the input %s itself. Name another file for the output.", name,
                          catalog->path);
+    if (is_source(&info, catalog))
+        return GB10_FAIL(err, GB10_ERR_FILE,
+                         "%s is a file that the input %s is read from (an external link, virtual "
+                         "source or raw data). Name another file for the output.",
+                         name, catalog->path);
     gb10_status_t status = name == path ? GB10_OK : io_part_free(name, err);
     if (status != GB10_OK)
         return status;

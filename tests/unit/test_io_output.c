@@ -4,6 +4,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include "io/h5lib.h"
 #include "io/rawfile.h"
 #include "tests/support/io_files.h"
 
@@ -40,6 +41,32 @@ cleanup:
     io_output_close(output);
     io_catalog_free(&catalog);
     return status;
+}
+
+/* An input that is read from other.h5 (an external link), source.h5 (virtual) and raw.bin. */
+static int make_linked_input(const char *path)
+{
+    static const char zeros[64];
+    hsize_t dims[2] = {2, 4};
+    int fd = open("raw.bin", O_CREAT | O_WRONLY, 0644);
+    int bad = write(fd, zeros, sizeof zeros) != (ssize_t)sizeof zeros;
+    close(fd);
+    hid_t space = H5Screate_simple(2, dims, NULL), raw = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t source = H5Fcreate("source.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t set =
+        H5Dcreate2(source, "s", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    bad |= H5Dclose(set) < 0 || H5Fclose(source) < 0;
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    bad |= H5Pset_external(raw, "raw.bin", 0, 64) < 0;
+    set = H5Dcreate2(file, "raw", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, raw, H5P_DEFAULT);
+    bad |= H5Dclose(set) < 0;
+    hid_t virtual = H5Pcreate(H5P_DATASET_CREATE);
+    bad |= H5Pset_virtual(virtual, space, "source.h5", "s", space) < 0;
+    set = H5Dcreate2(file, "v", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, virtual, H5P_DEFAULT);
+    bad |= H5Dclose(set) < 0;
+    bad |= H5Lcreate_external("other.h5", "/b", file, "x", H5P_DEFAULT, H5P_DEFAULT) < 0;
+    bad |= H5Pclose(virtual) < 0 || H5Pclose(raw) < 0 || H5Sclose(space) < 0 || H5Fclose(file) < 0;
+    return bad;
 }
 
 Test(io_output, input_round_trip)
@@ -433,6 +460,29 @@ Test(io_output, replaced_while_it_was_written)
     unsigned char *bytes = slurp("out.h5.part", &size);
     cr_expect_str_eq((char *)bytes, "theirs");
     free(bytes);
+    io_catalog_free(&c);
+    leave_folder(folder);
+}
+
+Test(io_output, files_of_the_input)
+{
+    char folder[256];
+    gb10_error_t err = {0};
+    io_catalog_t c = {0};
+    enter_folder(folder);
+    cr_assert_eq(make_input("other.h5", &err), GB10_OK, "%s", err.message);
+    cr_assert_eq(make_linked_input("in.h5"), 0);
+    cr_assert_eq(io_catalog_open(&c, "in.h5", NULL, 0, 0, &err), GB10_OK, "%s", err.message);
+    cr_assert_eq(link("other.h5", "hard.h5"), 0);
+    const char *const paths[] = {"other.h5", "hard.h5", "raw.bin", "source.h5"};
+    cr_expect_eq(c.nfiles, 3);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        memset(&err, 0, sizeof err);
+        cr_expect_eq(io_output_check(paths[i], &c, true, 1, &err), GB10_ERR_FILE, "%s", paths[i]);
+        cr_expect_not_null(strstr(err.message, "is a file that the input in.h5 is read from"), "%s",
+                           err.message);
+    }
+    cr_expect_eq(io_output_check("new.h5", &c, true, 1, &err), GB10_OK, "%s", err.message);
     io_catalog_free(&c);
     leave_folder(folder);
 }
