@@ -51,14 +51,13 @@ static int flush_results(const app_context_t *app, int code)
 
 static int run_command(const cli_command_t *command, int argc, char **argv)
 {
-    app_common_t quiet_default = {0};
     app_context_t app;
     cli_request_t request = CLI_RUN;
     gb10_error_t err = {0};
     char *args[ARGS_MAX];
     void *options = NULL;
     int nargs = 0, code = EXIT_DONE;
-    app_context_init(&app, command->name, &quiet_default);
+    app_context_init(&app, command->name, NULL);
     if (gb10_alloc(&options, 1, command->options_size, "options", &err) != GB10_OK ||
         cli_parse(command, argc, argv, options, args, &nargs, &request, &err) != GB10_OK)
         code = app_fail(&app, &err);

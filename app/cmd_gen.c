@@ -44,13 +44,15 @@ const cli_command_t cmd_gen = {
                 "  fugu gen in.h5 --add kahan:30x20x5:z --add nan:8x8x1:s:name=bad/A\n",
     .run = run_gen};
 
+enum { NAME_MAX_LENGTH = 240 };
+
 /* One --add, parsed. */
 typedef struct batch_spec {
     const gb10_family_t *family;
     gb10_dtype_t dtype;
     int64_t m, n, count;
     double cond; /* 0: the family's default */
-    char name[256];
+    char name[NAME_MAX_LENGTH];
 } batch_spec_t;
 
 static gb10_status_t bad_spec(const char *text, const char *why, gb10_error_t *err)
@@ -85,8 +87,9 @@ static gb10_status_t parse_setting(const char *text, const char *word, batch_spe
         return GB10_OK;
     }
     if (strncmp(word, "name=", 5) == 0 && strlen(word) > 5) {
-        snprintf(spec->name, sizeof spec->name, "%s%s", word[5] == '/' ? "" : "/", word + 5);
-        return GB10_OK;
+        int length =
+            snprintf(spec->name, sizeof spec->name, "%s%s", word[5] == '/' ? "" : "/", word + 5);
+        return length < NAME_MAX_LENGTH - 8 ? GB10_OK : bad_spec(text, "the name is too long", err);
     }
     return bad_spec(text, "unknown setting", err);
 }

@@ -75,7 +75,8 @@ static uint32_t kinds_of(const qr_options_t *o)
     return o->positive_diagonal ? kinds | 1u << IO_SIGN : kinds;
 }
 
-/* The options that can change results, as the JSON text of the attribute. */
+/* The options that can change results, as the JSON text of the attribute; the backend that was
+ * chosen has an attribute of its own. */
 static void options_json(const qr_options_t *o, char *text, size_t size)
 {
     char word[32];
@@ -150,32 +151,41 @@ static const char *obstacle_of_cpu(void)
     return "the backend in use has another";
 }
 
+/* A handle with the lowest instruction set of any rank, and that FUGU_ISA, if set, is in use. */
+static gb10_status_t settle_isa(gb10_handle_t **handle, const char *name, int64_t lowest,
+                                gb10_error_t *err)
+{
+    const char *forced = getenv("FUGU_ISA");
+    if (lowest < gb10_isa_level(*handle)) {
+        setenv("FUGU_ISA", gb10_isa_at(*handle, (int)lowest), 1);
+        forced = NULL;
+        gb10_destroy(*handle);
+        gb10_status_t status = gb10_create(handle, name, err);
+        if (status != GB10_OK)
+            return status;
+    }
+    if (forced && *forced && strcmp(name, "cpu-ref") != 0 &&
+        strcmp(forced, gb10_isa_name(*handle)) != 0)
+        return GB10_FAIL(err, GB10_ERR_UNSUPPORTED,
+                         "FUGU_ISA=%s cannot be used here: %s. Unset it, or name another.", forced,
+                         obstacle_of_cpu());
+    return GB10_OK;
+}
+
 /* Which kernels run here; every rank uses the lowest instruction set of any of them. */
 static gb10_status_t choose_backend(qr_run_t *run, gb10_error_t *err)
 {
+    const dist_team_t *team = &run->app.team;
     gb10_handle_t *handle = NULL;
-    int64_t level = -1;
-    int origin;
     char name[32];
+    int origin;
     gb10_status_t status =
         gb10_create(&handle, cli_choice(QR_BACKENDS, run->options->backend, name), err);
-    if (status == GB10_OK)
-        level = gb10_isa_level(handle);
-    GB10_TRY(dist_agree(&run->app.team, status, err, &origin));
-    int64_t mine = level;
-    GB10_TRY(dist_min(&run->app.team, &level, 1, err));
-    if (level < mine) {
-        setenv("FUGU_ISA", gb10_isa_at(handle, (int)level), 1);
-        gb10_destroy(handle);
-        handle = NULL;
-        GB10_TRY(gb10_create(&handle, name, err));
-    }
-    const char *forced = getenv("FUGU_ISA");
-    if (forced && *forced && strcmp(name, "cpu-ref") != 0 &&
-        strcmp(forced, gb10_isa_name(handle)) != 0)
-        status = GB10_FAIL(err, GB10_ERR_UNSUPPORTED,
-                           "FUGU_ISA=%s cannot be used here: %s. Unset it, or name another.",
-                           forced, obstacle_of_cpu());
+    GB10_TRY(dist_agree(team, status, err, &origin));
+    int64_t level = gb10_isa_level(handle);
+    GB10_TRY(dist_min(team, &level, 1, err));
+    status = settle_isa(&handle, name, level, err);
+    GB10_TRY(dist_agree(team, status, err, &origin));
     snprintf(run->backend, sizeof run->backend, "%s", gb10_backend_name(handle));
     snprintf(run->isa, sizeof run->isa, "%s", gb10_isa_name(handle));
     snprintf(run->reason, sizeof run->reason, "%s", gb10_backend_reason(handle));
@@ -262,40 +272,9 @@ cleanup:
     return status;
 }
 
-/* The progress display needs its own context beside the pipeline's. */
-typedef struct watched {
-    pipeline_t *pipeline;
-    progress_t progress;
-} watched_t;
-
-static void offer(void *ctx, int64_t unit)
-{
-    pipeline_offer(((watched_t *)ctx)->pipeline, unit);
-}
-
-static int room(void *ctx)
-{
-    return pipeline_room(((watched_t *)ctx)->pipeline);
-}
-
-static bool idle(void *ctx)
-{
-    return pipeline_idle(((watched_t *)ctx)->pipeline);
-}
-
-static bool failed(void *ctx)
-{
-    return pipeline_failed(((watched_t *)ctx)->pipeline);
-}
-
-static void report_done(void *ctx, dist_progress_t *p)
-{
-    pipeline_progress(((watched_t *)ctx)->pipeline, p);
-}
-
 static void tick(void *ctx, const dist_progress_t *sum)
 {
-    progress_tick(&((watched_t *)ctx)->progress, sum);
+    progress_tick(ctx, sum);
 }
 
 static gb10_status_t factor_all(qr_run_t *run, gb10_error_t *err)
@@ -311,25 +290,33 @@ static gb10_status_t factor_all(qr_run_t *run, gb10_error_t *err)
                                 .check = (check_kind_t)run->options->check,
                                 .positive_diagonal = run->options->positive_diagonal,
                                 .base = run->base};
-    watched_t watched = {0};
-    dist_worker_t worker = {&watched, offer, room, idle, failed, report_done, tick};
+    pipeline_t *pipeline = NULL;
+    progress_t progress;
     int origin;
-    gb10_status_t status = pipeline_create(&watched.pipeline, &config, err);
+    gb10_status_t status = pipeline_create(&pipeline, &config, err);
     if (status == GB10_ERR_MEMORY)
         gb10_error_context(err, "%s: --unit-size %lld is too much here", run->input,
                            (long long)run->options->unit_size);
     GB10_TRY(dist_agree(team, status, err, &origin));
-    progress_start(&watched.progress, &run->app, run->options, dist_plan_matrices(run->plan));
+    progress_start(&progress, &run->app, run->options, dist_plan_matrices(run->plan));
+    dist_worker_t worker = {.ctx = pipeline,
+                            .offer = pipeline_offer,
+                            .room = pipeline_room,
+                            .idle = pipeline_idle,
+                            .failed = pipeline_failed,
+                            .progress = pipeline_progress,
+                            .tick = tick,
+                            .tick_ctx = &progress};
     status = dist_run(team, run->plan, (dist_schedule_t)run->options->schedule, &worker, err);
-    progress_end(&watched.progress);
+    progress_end(&progress);
     if (status != GB10_OK)
-        dist_abort(team, app_fail(&run->app, err)); /* the others wait for messages */
-    status = pipeline_finish(watched.pipeline, &run->stats, err);
+        app_die(&run->app, err); /* the others wait for messages */
+    status = pipeline_finish(pipeline, &run->stats, err);
     if (status == GB10_OK)
         status = io_output_sync(run->output, err);
     GB10_TRY(dist_agree(team, status, err, &origin));
 cleanup:
-    pipeline_free(watched.pipeline);
+    pipeline_free(pipeline);
     return status;
 }
 
@@ -352,6 +339,37 @@ static gb10_status_t dry_run(const qr_run_t *run, gb10_error_t *err)
     return dist_agree(&run->app.team, status, err, &origin);
 }
 
+/* True when both names lead to one file, or are the same text. */
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    if (strcmp(a, b) == 0)
+        return true;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The summary must not land on the data, and is tried before hours of work. */
+static gb10_status_t check_json(const qr_options_t *o, const char *input, gb10_error_t *err)
+{
+    char part[4096];
+    if (!o->json)
+        return GB10_OK;
+    snprintf(part, sizeof part, "%s.part", o->output ? o->output : "");
+    if (same_file(o->json, input) || (o->output && same_file(o->json, o->output)) ||
+        same_file(o->json, part))
+        return GB10_FAIL(err, GB10_ERR_FILE, "--json %s is the input or the output. Name another.",
+                         o->json);
+    bool was_there = access(o->json, F_OK) == 0;
+    FILE *file = fopen(o->json, "a");
+    if (!file)
+        return GB10_FAIL(err, GB10_ERR_FILE, "cannot write %s: %s. Nothing was started.", o->json,
+                         strerror(errno));
+    fclose(file);
+    if (!was_there)
+        unlink(o->json);
+    return GB10_OK;
+}
+
 /* Everything after the options are known; collective. */
 static gb10_status_t run_all(qr_run_t *run, gb10_error_t *err)
 {
@@ -359,7 +377,7 @@ static gb10_status_t run_all(qr_run_t *run, gb10_error_t *err)
     char options_text[512];
     gb10_status_t status = GB10_OK;
     int origin;
-    double start = progress_now();
+    double start = app_now();
     GB10_TRY(open_input(run, err));
     GB10_TRY(choose_backend(run, err));
     options_json(run->options, options_text, sizeof options_text);
@@ -369,9 +387,12 @@ static gb10_status_t run_all(qr_run_t *run, gb10_error_t *err)
     if (status == GB10_OK && run->app.team.rank == 0 && run->options->output)
         status = io_output_check(run->options->output, &run->catalog, run->options->overwrite,
                                  run->output_bytes, err);
+    if (status == GB10_OK && run->app.team.rank == 0)
+        status = check_json(run->options, run->input, err);
     GB10_TRY(dist_agree(&run->app.team, status, err, &origin));
     warn_of_notes(run);
     report_start(run);
+    report_plan(run);
     if (run->options->dry_run)
         return dry_run(run, err);
     GB10_TRY(open_output(run, &spec, err));
@@ -380,7 +401,7 @@ static gb10_status_t run_all(qr_run_t *run, gb10_error_t *err)
         GB10_TRY(cross_check(run, err));
     GB10_TRY(stats_reduce(&run->stats, &run->app.team, &run->units_min, &run->units_max, err));
     GB10_TRY(finish(run, err));
-    run->seconds = progress_now() - start;
+    run->seconds = app_now() - start;
 cleanup:
     return status;
 }
@@ -415,38 +436,7 @@ static int conclude(const qr_run_t *run, gb10_error_t *err)
     return code;
 }
 
-/* True when both names lead to one file, or are the same text. */
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    if (strcmp(a, b) == 0)
-        return true;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-/* The summary must not land on the data, and is tried before hours of work. */
-static gb10_status_t check_json(const qr_options_t *o, const char *input, gb10_error_t *err)
-{
-    char part[4096];
-    if (!o->json || dist_launch_rank() != 0)
-        return GB10_OK;
-    snprintf(part, sizeof part, "%s.part", o->output ? o->output : "");
-    if (same_file(o->json, input) || (o->output && same_file(o->json, o->output)) ||
-        same_file(o->json, part))
-        return GB10_FAIL(err, GB10_ERR_FILE, "--json %s is the input or the output. Name another.",
-                         o->json);
-    bool was_there = access(o->json, F_OK) == 0;
-    FILE *file = fopen(o->json, "a");
-    if (!file)
-        return GB10_FAIL(err, GB10_ERR_FILE, "cannot write %s: %s. Nothing was started.", o->json,
-                         strerror(errno));
-    fclose(file);
-    if (!was_there)
-        unlink(o->json);
-    return GB10_OK;
-}
-
-static gb10_status_t check_options(qr_options_t *o, const char *input, gb10_error_t *err)
+static gb10_status_t check_options(qr_options_t *o, gb10_error_t *err)
 {
     const char *absent = dist_scalapack_reason();
     if ((!o->output || !*o->output) && !o->dry_run)
@@ -456,7 +446,7 @@ static gb10_status_t check_options(qr_options_t *o, const char *input, gb10_erro
                          (long long)o->scalapack, absent);
     if (o->scalapack < 0)
         o->scalapack = absent ? 0 : 2;
-    return check_json(o, input, err);
+    return GB10_OK;
 }
 
 static int run_qr(const cli_command_t *command, void *options, char **args, int nargs)
@@ -467,7 +457,7 @@ static int run_qr(const cli_command_t *command, void *options, char **args, int 
     (void)nargs;
     app_context_init(&run.app, command->name, &o->common);
     stats_init(&run.stats);
-    if (check_options(o, args[0], &err) != GB10_OK)
+    if (check_options(o, &err) != GB10_OK)
         return app_fail(&run.app, &err);
     run.kinds = kinds_of(o);
     gb10_status_t status = dist_start(&run.app.team, dist_launched() || o->scalapack > 0, &err);

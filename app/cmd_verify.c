@@ -173,10 +173,16 @@ static bool all_nan(const char *data, size_t bytes, gb10_dtype_t dtype)
 /* A matrix without a result has NaN in every output that is there. */
 static const char *check_nan_fill(const io_group_t *g, const piece_t *p, int64_t i)
 {
+    static const char *const wrong =
+        "its status says that there is no result, but an output is not "
+        "NaN";
+    size_t matrix = (size_t)(g->m * g->n) * gb10_dtype_size(g->dtype);
+    if (has(g, IO_PACKED) && !all_nan(p->packed + (size_t)i * matrix, matrix, g->dtype))
+        return wrong;
     for (int f = 0; f < FACTORS; f++) {
         size_t bytes = (size_t)factors_bytes(g->dtype, g->m, g->n, g->nb, f);
         if (has(g, factors_kind[f]) && !all_nan(p->factor[f] + (size_t)i * bytes, bytes, g->dtype))
-            return "its status says that there is no result, but an output is not NaN";
+            return wrong;
     }
     return NULL;
 }
@@ -297,7 +303,7 @@ static gb10_status_t verify_group(verify_run_t *run, int64_t group, int64_t data
         return GB10_OK;
     GB10_TRY(alloc_piece(&p, g, size, err));
     for (int64_t i = 0; i < (few ? sample : g->count); i += size) {
-        int64_t first = few ? i * g->count / sample : i; /* evenly spread */
+        int64_t first = few ? i * (g->count / sample) + i * (g->count % sample) / sample : i;
         p.count = g->count - first < size ? g->count - first : size;
         GB10_TRY(load_piece(run, group, dataset, first, &p, err));
         GB10_TRY(check_piece(run, g, first, &p, err));

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 void app_context_init(app_context_t *app, const char *command, const app_common_t *common)
 {
@@ -16,6 +17,8 @@ void app_context_init(app_context_t *app, const char *command, const app_common_
         known--;
     if (wanted && known >= 0)
         app->level = (app_level_t)known;
+    if (!common)
+        return;
     if (wanted && *wanted && known < 0)
         app_log(app, APP_WARN, "FUGU_LOG=%s is none of error, warn, info, debug, trace.", wanted);
     if (common->verbose)
@@ -72,6 +75,19 @@ int app_fail(const app_context_t *app, const gb10_error_t *err)
                     err->file ? err->file : "", err->line);
     }
     return code;
+}
+
+void app_die(const app_context_t *app, const gb10_error_t *err)
+{
+    fprintf(stderr, "fugu %s: rank %d: %s\n", app->command, app->team.rank, err->message);
+    dist_abort(&app->team, app_exit_code(err->status));
+}
+
+double app_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 const char *app_git(void)

@@ -59,7 +59,7 @@ typedef struct app_common {
         NULL, NULL, 0, CLI_FLAG, 0, NULL, NULL, NULL, NULL, 0, 0                                   \
     }
 
-/* Level from -v, -q, else FUGU_LOG, else info. */
+/* Level from -v, -q, else FUGU_LOG, else info. common NULL: before the line is parsed. */
 void app_context_init(app_context_t *app, const char *command, const app_common_t *common);
 
 /* One line on stderr from rank 0 when the level is on. */
@@ -71,6 +71,12 @@ int app_exit_code(gb10_status_t status);
 
 /* Prints "fugu COMMAND: message" (rank 0 only) and returns the exit code of the record. */
 int app_fail(const app_context_t *app, const gb10_error_t *err);
+
+/* Ends every rank of a run that cannot end by agreement; any rank may call it and is named. */
+_Noreturn void app_die(const app_context_t *app, const gb10_error_t *err);
+
+/* Seconds of a clock that only goes forward. */
+double app_now(void);
 
 /* Git description the program was built from. */
 const char *app_git(void);

@@ -100,11 +100,10 @@ static bool find_candidate(const qr_run_t *run, gb10_bucket_t bucket, int64_t tr
     int64_t total = dist_plan_bucket_matrices(run->plan, bucket);
     if (total == 0 || try >= total)
         return false;
-    /* Spread over the bucket: one place in each of equal shares when there are many matrices. */
+    /* One place in each of equal shares of the bucket. */
+    int64_t tries = TRIES_PER_MATRIX * run->options->scalapack, share = total / tries;
     uint64_t jump = gb10_random(1, (uint64_t)bucket, (uint64_t)try);
-    int64_t at = total <= TRIES_PER_MATRIX * run->options->scalapack ?
-    try:
-        (int64_t)(jump % (uint64_t)total);
+    int64_t at = share > 0 ? try * share + (int64_t)(jump % (uint64_t)share) : try;
     for (int64_t d = 0; d < run->catalog.ndatasets; d++) {
         const io_dataset_t *set = &run->catalog.datasets[d];
         if (gb10_bucket_of(set->m, set->n) != bucket)
@@ -263,7 +262,7 @@ cleanup:
 gb10_status_t cross_check(qr_run_t *run, gb10_error_t *err)
 {
     gb10_status_t status = GB10_OK;
-    double start = progress_now();
+    double start = app_now();
     for (int b = 0; b < GB10_BUCKETS && status == GB10_OK; b++) {
         int64_t done = 0;
         for (int64_t try = 0; status == GB10_OK && done < run->options->scalapack &&
@@ -279,6 +278,6 @@ gb10_status_t cross_check(qr_run_t *run, gb10_error_t *err)
             free_sample(&s);
         }
     }
-    run->cross_seconds = progress_now() - start;
+    run->cross_seconds = app_now() - start;
     return status;
 }

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
+#include "app/context.h"
 #include "app/sign.h"
 #include "kernels/core/alloc.h"
 #include "kernels/core/rng.h"
@@ -86,13 +86,6 @@ bool pipeline_sampled(int64_t catalog_index, int64_t m, int64_t n, bool first_of
                                                   [GB10_TALL] = 512};
     uint64_t hash = gb10_random(0, 0, (uint64_t)catalog_index);
     return first_of_bucket || hash % period[gb10_bucket_of(m, n)] == 0;
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ---- stages ---- */
@@ -337,20 +330,20 @@ static void *stage_main(void *argument)
     queue_t *in = &p->queues[stage->number];
     pthread_mutex_lock(&p->lock);
     for (;;) {
-        double start = now();
+        double start = app_now();
         while (in->count == 0 && !p->stopping)
             pthread_cond_wait(&in->changed, &p->lock);
-        stage->wait += now() - start;
+        stage->wait += app_now() - start;
         if (in->count == 0)
             break;
         slot_t *slot = pop(in);
         bool skip = p->failed;
         gb10_error_t err = {0};
         pthread_mutex_unlock(&p->lock);
-        start = now();
+        start = app_now();
         if (!skip)
             stage_table[stage->number].run(stage, slot, &err);
-        stage->busy += now() - start;
+        stage->busy += app_now() - start;
         pthread_mutex_lock(&p->lock);
         leave_stage(p, stage->number, slot, &err);
     }

@@ -51,7 +51,8 @@ int pipeline_room(void *ctx);
 bool pipeline_idle(void *ctx);
 bool pipeline_failed(void *ctx);
 void pipeline_progress(void *ctx, dist_progress_t *progress);
-/* Stops the threads, adds this rank's figures to stats and returns the first failure of a stage. */
+/* When idle or failed: stops the threads, sets stats to this rank's figures and returns the first
+ * failure of a stage. */
 gb10_status_t pipeline_finish(pipeline_t *pipeline, run_stats_t *stats, gb10_error_t *err);
 void pipeline_free(pipeline_t *pipeline);
 

@@ -1,5 +1,4 @@
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "app/format.h"
@@ -7,20 +6,13 @@
 
 enum { AUTO, PLAIN, JSON, NONE, BAR_CELLS = 30 };
 
-double progress_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 void progress_start(progress_t *p, const app_context_t *app, const qr_options_t *options,
                     int64_t matrices_total)
 {
     *p = (progress_t){.app = app,
                       .kind = options->progress,
                       .interval = options->progress_interval,
-                      .start = progress_now(),
+                      .start = app_now(),
                       .matrices_total = matrices_total};
     if (app->level < APP_INFO || app->team.rank != 0)
         p->kind = NONE;
@@ -47,7 +39,7 @@ static void draw_bar(const dist_progress_t *sum, double share, double rate, doub
 
 void progress_tick(progress_t *p, const dist_progress_t *sum)
 {
-    double t = progress_now(), elapsed = t - p->start;
+    double t = app_now(), elapsed = t - p->start;
     if (p->kind == NONE || t - p->last < p->interval || sum->units == 0)
         return;
     p->last = t;

@@ -69,14 +69,14 @@ void report_bucket_shapes(const io_catalog_t *catalog, gb10_bucket_t bucket, cha
                           char *types, char *modes);
 /* Version, ranks, backend; then what is in the file and the bucket table (info level). */
 void report_start(const qr_run_t *run);
+/* Sizes of the units (debug level). */
+void report_plan(const qr_run_t *run);
 /* Bucket x rank table of the static schedule (--dry-run), to stdout. */
 gb10_status_t report_dry_run(const qr_run_t *run, gb10_error_t *err);
 /* Closing table and the list of bad matrices, to stdout. */
 void report_end(const qr_run_t *run);
 /* The summary as JSON, schema version 1. */
 gb10_status_t report_json(const qr_run_t *run, int exit_code, gb10_error_t *err);
-/* What a bad matrix's status means, in a few words. */
-const char *report_status_text(uint8_t info);
 
 /* ---- cross_check.c ---- */
 
@@ -104,7 +104,5 @@ void progress_start(progress_t *p, const app_context_t *app, const qr_options_t 
                     int64_t matrices_total);
 void progress_tick(progress_t *p, const dist_progress_t *sum);
 void progress_end(progress_t *p);
-/* Seconds of a clock that only goes forward. */
-double progress_now(void);
 
 #endif

@@ -8,7 +8,8 @@
 
 enum { SCHEMA = 1 };
 
-const char *report_status_text(uint8_t info)
+/* What a bad matrix's status means, in a few words. */
+static const char *status_text(uint8_t info)
 {
     static const char *const text[GB10_INFOS] = {"was not computed",
                                                  "is ok",
@@ -90,6 +91,16 @@ void report_start(const qr_run_t *run)
     }
 }
 
+void report_plan(const qr_run_t *run)
+{
+    int64_t in, held, matrices, runs;
+    dist_plan_limits(run->plan, &in, &held, &matrices, &runs);
+    app_log(&run->app, APP_DEBUG,
+            "units %s; the largest has %s matrices in %s runs, %s to read, %s of results in memory",
+            format_count(dist_plan_units(run->plan)), format_count(matrices), format_count(runs),
+            format_bytes((double)in), format_bytes((double)held));
+}
+
 gb10_status_t report_dry_run(const qr_run_t *run, gb10_error_t *err)
 {
     enum { RANKS_SHOWN = 16 };
@@ -144,7 +155,7 @@ static void print_bad(const qr_run_t *run)
     for (int i = 0; i < run->stats.nbad; i++) {
         const bad_matrix_t *b = &run->stats.bad[i];
         printf("%s[%lld] %s", run->catalog.datasets[b->dataset].name, (long long)b->index,
-               report_status_text(b->info));
+               status_text(b->info));
         if (b->row >= 0)
             printf(": %s at row %lld, column %lld", b->what, (long long)b->row,
                    (long long)b->column);

@@ -76,10 +76,12 @@ typedef struct bad_list {
 static gb10_status_t merge_lists(run_stats_t *stats, const dist_team_t *team, gb10_error_t *err)
 {
     bad_list_t mine = {.n = stats->nbad}, *all = NULL;
+    int origin;
     gb10_status_t status = GB10_OK;
     memcpy(mine.bad, stats->bad, sizeof mine.bad);
-    GB10_TRY(
-        gb10_alloc(&all, team->rank == 0 ? (size_t)team->size : 1, sizeof *all, "bad list", err));
+    status =
+        gb10_alloc(&all, team->rank == 0 ? (size_t)team->size : 1, sizeof *all, "bad list", err);
+    GB10_TRY(dist_agree(team, status, err, &origin));
     GB10_TRY(dist_gather(team, &mine, sizeof mine, all, err));
     for (int r = 1; team->rank == 0 && r < team->size; r++)
         for (int64_t i = 0; i < all[r].n; i++)

@@ -111,7 +111,7 @@ static gb10_status_t run_master(const dist_team_t *team, const dist_plan_t *plan
         worker->progress(worker->ctx, &own);
         account(&m, 0, &own);
         m.sum.units_total = m.units;
-        worker->tick(worker->ctx, &m.sum);
+        worker->tick(worker->tick_ctx, &m.sum);
         if (done)
             break;
         if (busy)
@@ -200,7 +200,7 @@ static gb10_status_t run_static(const dist_team_t *team, const dist_plan_t *plan
             dist_progress_t own;
             worker->progress(worker->ctx, &own);
             own.units_total = mine;
-            worker->tick(worker->ctx, &own);
+            worker->tick(worker->tick_ctx, &own);
         }
     }
     finish_queue(worker);

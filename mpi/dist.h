@@ -88,7 +88,7 @@ typedef struct dist_progress {
  *   idle(ctx):          true when every unit taken is done
  *   failed(ctx):        true when the rank cannot go on
  *   progress(ctx, p):   this rank's figures
- *   tick(ctx, sum):     rank 0 only, now and then: the sum over ranks as last reported
+ *   tick(tick_ctx, sum):     rank 0 only, now and then: the sum over ranks as last reported
  *                       (static schedule: rank 0's own share) */
 typedef struct dist_worker {
     void *ctx;
@@ -97,7 +97,8 @@ typedef struct dist_worker {
     bool (*idle)(void *ctx);
     bool (*failed)(void *ctx);
     void (*progress)(void *ctx, dist_progress_t *p);
-    void (*tick)(void *ctx, const dist_progress_t *sum);
+    void (*tick)(void *tick_ctx, const dist_progress_t *sum);
+    void *tick_ctx;
 } dist_worker_t;
 
 typedef enum dist_schedule { DIST_DYNAMIC = 0, DIST_STATIC = 1 } dist_schedule_t;

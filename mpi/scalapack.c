@@ -115,23 +115,77 @@ static gb10_status_t receive_bytes(void *bytes, size_t size, int rank, gb10_erro
     return GB10_OK;
 }
 
+/* All memory of one factorisation, so that nothing can fail alone once ranks wait for each other.
+ */
+typedef struct buffers {
+    void *local, *tau, *work; /* this rank's part                       */
+    void *piece, *piece_tau;  /* rank 0: the part of one other rank     */
+    size_t tau_bytes;
+    int lwork, desc[9];
+} buffers_t;
+
+static void free_buffers(buffers_t *b)
+{
+    gb10_free(b->local);
+    gb10_free(b->tau);
+    gb10_free(b->work);
+    gb10_free(b->piece);
+    gb10_free(b->piece_tau);
+}
+
+static geqrf_fn *const geqrf_of[GB10_DTYPES] = {psgeqrf_, pdgeqrf_, pcgeqrf_, pzgeqrf_};
+
+static gb10_status_t check_info(const grid_t *g, gb10_dtype_t dtype, int info, gb10_error_t *err)
+{
+    if (info == 0)
+        return GB10_OK;
+    return GB10_FAIL(err, GB10_ERR_INTERNAL, "ScaLAPACK p%cgeqrf of %d x %d failed, info %d",
+                     gb10_dtype_letter(dtype), g->m, g->n, info);
+}
+
+/* Local: no call here waits for another rank. */
+static gb10_status_t make_buffers(const grid_t *g, const dist_team_t *team, gb10_dtype_t dtype,
+                                  buffers_t *b, gb10_error_t *err)
+{
+    const int zero = 0;
+    int info = 0, lld = owned(g, g->m, g->myrow, g->nprow);
+    gb10_status_t status = GB10_OK;
+    lld = lld > 1 ? lld : 1;
+    b->tau_bytes = ((size_t)owned(g, g->n, 0, g->npcol) + 1) * g->element;
+    GB10_TRY(gb10_alloc(&b->local, local_bytes(g, g->myrow, g->mycol), 1, "ScaLAPACK piece", err));
+    GB10_TRY(gb10_alloc(&b->tau, b->tau_bytes, 1, "ScaLAPACK tau", err));
+    if (team->rank == 0) {
+        GB10_TRY(gb10_alloc(&b->piece, local_bytes(g, 0, 0), 1, "ScaLAPACK piece", err));
+        GB10_TRY(gb10_alloc(&b->piece_tau, b->tau_bytes, 1, "ScaLAPACK tau", err));
+    }
+    descinit_(b->desc, &g->m, &g->n, &g->nb, &g->nb, &zero, &zero, &g->context, &lld, &info);
+    GB10_TRY(check_info(g, dtype, info, err));
+    /* The size that p?geqrf documents; asking it would already be a collective call. */
+    int64_t rows = owned(g, g->m, g->myrow, g->nprow), cols = owned(g, g->n, g->mycol, g->npcol);
+    int64_t lwork = g->nb * (rows + cols + g->nb) + 1;
+    if (lwork > INT_MAX)
+        return GB10_FAIL(err, GB10_ERR_UNSUPPORTED,
+                         "ScaLAPACK cannot factor %d x %d: its workspace count exceeds an int",
+                         g->m, g->n);
+    b->lwork = (int)lwork;
+    GB10_TRY(gb10_alloc(&b->work, (size_t)b->lwork, g->element, "ScaLAPACK work", err));
+cleanup:
+    return status;
+}
+
 /* Rank 0 hands every rank its piece of A. */
-static gb10_status_t scatter(const grid_t *g, const dist_team_t *team, const void *A, void *local,
+static gb10_status_t scatter(const grid_t *g, const dist_team_t *team, const void *A, buffers_t *b,
                              gb10_error_t *err)
 {
-    gb10_status_t status = GB10_OK;
-    void *piece = NULL;
     if (team->rank != 0)
-        return receive_bytes(local, local_bytes(g, g->myrow, g->mycol), 0, err);
-    GB10_TRY(gb10_alloc(&piece, local_bytes(g, 0, 0), 1, "ScaLAPACK piece", err));
-    copy_piece(g, 0, 0, (char *)(uintptr_t)A, local, true);
-    for (int rank = 1; rank < team->size; rank++) {
+        return receive_bytes(b->local, local_bytes(g, g->myrow, g->mycol), 0, err);
+    gb10_status_t status = GB10_OK;
+    copy_piece(g, 0, 0, (char *)(uintptr_t)A, b->local, true);
+    for (int rank = 1; rank < team->size && status == GB10_OK; rank++) {
         int row = rank / g->npcol, col = rank % g->npcol;
-        copy_piece(g, row, col, (char *)(uintptr_t)A, piece, true);
-        GB10_TRY(send_bytes(piece, local_bytes(g, row, col), rank, err));
+        copy_piece(g, row, col, (char *)(uintptr_t)A, b->piece, true);
+        status = send_bytes(b->piece, local_bytes(g, row, col), rank, err);
     }
-cleanup:
-    gb10_free(piece);
     return status;
 }
 
@@ -144,60 +198,25 @@ static void place_tau(const grid_t *g, int col, const char *local, char *tau)
                local + (size_t)j * g->element, g->element);
 }
 
-static gb10_status_t gather(const grid_t *g, const dist_team_t *team, void *local, void *local_tau,
-                            void *out, void *tau, gb10_error_t *err)
+static gb10_status_t gather(const grid_t *g, const dist_team_t *team, buffers_t *b, void *out,
+                            void *tau, gb10_error_t *err)
 {
     gb10_status_t status = GB10_OK;
-    void *piece = NULL, *piece_tau = NULL;
-    size_t tau_bytes = ((size_t)owned(g, g->n, 0, g->npcol) + 1) * g->element;
     if (team->rank != 0) {
-        GB10_TRY(send_bytes(local, local_bytes(g, g->myrow, g->mycol), 0, err));
-        return send_bytes(local_tau, tau_bytes, 0, err);
+        GB10_TRY(send_bytes(b->local, local_bytes(g, g->myrow, g->mycol), 0, err));
+        return send_bytes(b->tau, b->tau_bytes, 0, err);
     }
-    GB10_TRY(gb10_alloc(&piece, local_bytes(g, 0, 0), 1, "ScaLAPACK piece", err));
-    GB10_TRY(gb10_alloc(&piece_tau, tau_bytes, 1, "ScaLAPACK tau", err));
-    copy_piece(g, 0, 0, out, local, false);
-    place_tau(g, 0, local_tau, tau);
+    copy_piece(g, 0, 0, out, b->local, false);
+    place_tau(g, 0, b->tau, tau);
     for (int rank = 1; rank < team->size; rank++) {
         int row = rank / g->npcol, col = rank % g->npcol;
-        GB10_TRY(receive_bytes(piece, local_bytes(g, row, col), rank, err));
-        GB10_TRY(receive_bytes(piece_tau, tau_bytes, rank, err));
-        copy_piece(g, row, col, out, piece, false);
+        GB10_TRY(receive_bytes(b->piece, local_bytes(g, row, col), rank, err));
+        GB10_TRY(receive_bytes(b->piece_tau, b->tau_bytes, rank, err));
+        copy_piece(g, row, col, out, b->piece, false);
         if (row == 0)
-            place_tau(g, col, piece_tau, tau);
+            place_tau(g, col, b->piece_tau, tau);
     }
 cleanup:
-    gb10_free(piece);
-    gb10_free(piece_tau);
-    return status;
-}
-
-static gb10_status_t factor(const grid_t *g, gb10_dtype_t dtype, void *local, void *local_tau,
-                            gb10_error_t *err)
-{
-    static geqrf_fn *const geqrf[GB10_DTYPES] = {psgeqrf_, pdgeqrf_, pcgeqrf_, pzgeqrf_};
-    const int one = 1, zero = 0, query = -1;
-    int desc[9], info = 0, lwork, lld = owned(g, g->m, g->myrow, g->nprow);
-    void *work = NULL;
-    double first[2] = {0, 0};
-    gb10_status_t status = GB10_OK;
-    lld = lld > 1 ? lld : 1;
-    descinit_(desc, &g->m, &g->n, &g->nb, &g->nb, &zero, &zero, &g->context, &lld, &info);
-    if (info == 0)
-        geqrf[dtype](&g->m, &g->n, local, &one, &one, desc, local_tau, first, &query, &info);
-    if (info == 0) {
-        bool single = dtype == GB10_S || dtype == GB10_C;
-        float f;
-        memcpy(&f, first, sizeof f);
-        lwork = (int)(single ? (double)f : first[0]) + 1;
-        GB10_TRY(gb10_alloc(&work, (size_t)lwork, g->element, "ScaLAPACK work", err));
-        geqrf[dtype](&g->m, &g->n, local, &one, &one, desc, local_tau, work, &lwork, &info);
-    }
-    if (info != 0)
-        status = GB10_FAIL(err, GB10_ERR_INTERNAL, "ScaLAPACK p%cgeqrf of %d x %d failed, info %d",
-                           gb10_dtype_letter(dtype), g->m, g->n, info);
-cleanup:
-    gb10_free(work);
     return status;
 }
 
@@ -211,7 +230,9 @@ gb10_status_t dist_scalapack_geqrf(const dist_team_t *team, gb10_dtype_t dtype, 
                                    gb10_error_t *err)
 {
     grid_t g = {.element = gb10_dtype_size(dtype)};
-    void *local = NULL, *local_tau = NULL;
+    const int one = 1;
+    buffers_t b = {0};
+    int info = 0, origin;
     gb10_status_t status = GB10_OK;
     if (m < 1 || n < 1 || m > INT_MAX || n > INT_MAX || nb < 1 || nb > INT_MAX)
         return GB10_FAIL(err, GB10_ERR_UNSUPPORTED,
@@ -221,17 +242,16 @@ gb10_status_t dist_scalapack_geqrf(const dist_team_t *team, gb10_dtype_t dtype, 
     g.n = (int)n;
     g.nb = (int)nb;
     GB10_TRY(grid_open(&g, team, err));
-    GB10_TRY(gb10_alloc(&local, local_bytes(&g, g.myrow, g.mycol), 1, "ScaLAPACK piece", err));
-    GB10_TRY(gb10_alloc(&local_tau, (size_t)owned(&g, g.n, 0, g.npcol) + 1, g.element,
-                        "ScaLAPACK tau", err));
-    GB10_TRY(scatter(&g, team, A, local, err));
-    GB10_TRY(factor(&g, dtype, local, local_tau, err));
-    GB10_TRY(gather(&g, team, local, local_tau, out, tau, err));
+    status = make_buffers(&g, team, dtype, &b, err);
+    GB10_TRY(dist_agree(team, status, err, &origin));
+    GB10_TRY(scatter(&g, team, A, &b, err));
+    geqrf_of[dtype](&g.m, &g.n, b.local, &one, &one, b.desc, b.tau, b.work, &b.lwork, &info);
+    GB10_TRY(check_info(&g, dtype, info, err));
+    GB10_TRY(gather(&g, team, &b, out, tau, err));
 cleanup:
     if (g.nprow > 0 && g.myrow >= 0)
         Cblacs_gridexit(g.context);
-    gb10_free(local);
-    gb10_free(local_tau);
+    free_buffers(&b);
     return status;
 }
 

@@ -140,25 +140,6 @@ static gb10_status_t broadcast_piece(void *bytes, size_t size, gb10_error_t *err
     return status == GB10_OK ? wait_request(&request, "MPI_Ibcast", err) : status;
 }
 
-gb10_status_t dist_broadcast(const dist_team_t *team, void **bytes, size_t *size, gb10_error_t *err)
-{
-    uint64_t length = *size;
-    gb10_status_t status = GB10_OK;
-    if (team->size == 1)
-        return GB10_OK;
-    GB10_TRY(broadcast_piece(&length, sizeof length, err));
-    if (team->rank != 0) {
-        *size = (size_t)length;
-        GB10_TRY(gb10_alloc(bytes, *size, 1, "broadcast", err));
-    }
-    for (size_t at = 0; at < *size; at += PIECE) {
-        size_t piece = *size - at < PIECE ? *size - at : PIECE;
-        GB10_TRY(broadcast_piece((char *)*bytes + at, piece, err));
-    }
-cleanup:
-    return status;
-}
-
 static gb10_status_t reduce(void *values, int n, MPI_Datatype type, MPI_Op op, gb10_error_t *err)
 {
     MPI_Request request;
@@ -208,6 +189,27 @@ gb10_status_t dist_agree(const dist_team_t *team, gb10_status_t mine, gb10_error
         err->file = ""; /* the other rank's pointer */
     }
     return (gb10_status_t)-worst[0];
+}
+
+gb10_status_t dist_broadcast(const dist_team_t *team, void **bytes, size_t *size, gb10_error_t *err)
+{
+    uint64_t length = *size;
+    int origin;
+    gb10_status_t status = GB10_OK;
+    if (team->size == 1)
+        return GB10_OK;
+    GB10_TRY(broadcast_piece(&length, sizeof length, err));
+    if (team->rank != 0) {
+        *size = (size_t)length;
+        status = gb10_alloc(bytes, *size, 1, "broadcast", err);
+    }
+    GB10_TRY(dist_agree(team, status, err, &origin));
+    for (size_t at = 0; at < *size; at += PIECE) {
+        size_t piece = *size - at < PIECE ? *size - at : PIECE;
+        GB10_TRY(broadcast_piece((char *)*bytes + at, piece, err));
+    }
+cleanup:
+    return status;
 }
 
 gb10_status_t dist_gather(const dist_team_t *team, const void *mine, size_t size, void *all,

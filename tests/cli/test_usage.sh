@@ -104,6 +104,16 @@ absent left.h5.part
 expect 0 "$FUGU" qr in.h5 --dry-run
 says out.txt 'nothing was written'
 
+# one rank's environment differs: all leave together
+expect 3 timeout 60 mpirun -n 1 -x FUGU_ISA=bogus "$FUGU" qr in.h5 -o out3.h5 : -n 1 "$FUGU" qr in.h5 -o out3.h5
+one_fugu_line 'FUGU_ISA=bogus'
+expect 3 timeout 60 mpirun -n 1 "$FUGU" qr in.h5 -o out3.h5 : -n 1 -x FUGU_ISA=bogus "$FUGU" qr in.h5 -o out3.h5
+one_fugu_line 'FUGU_ISA=bogus'
+absent out3.h5
+expect 2 "$FUGU" gen x.h5 --add "gaussian:3x3x1:d:name=$(printf 'n%.0s' $(seq 300))"
+expect 0 "$FUGU" gen x.h5 -q --add gaussian:3x3x1:d --add gaussian:3x3x1:d
+expect 2 "$FUGU" qr in.h5 -o ''
+
 # the same under mpirun: one line of fugu, the same code
 run2=(mpirun -n 2)
 expect 2 "${run2[@]}" "$FUGU" qr in.h5 -o out3.h5 --bogus

@@ -104,6 +104,10 @@ cp packed.h5 changed.h5
 /usr/bin/python3 -c 'import h5py; h5py.File("changed.h5", "a")["g/A/packed"][2, 7, 3] = 5'
 expect 1 "$FUGU" verify in.h5 changed.h5
 says out.txt '^FAILED /g/A\[2\]: packed and V differ'
+cp packed.h5 changed.h5
+/usr/bin/python3 -c 'import h5py; h5py.File("changed.h5", "a")["g/N/packed"][1, 0, 0] = 5'
+expect 1 "$FUGU" verify in.h5 changed.h5
+says out.txt '^FAILED /g/N\[1\]: .*not NaN'
 expect 1 "$FUGU" qr in.h5 -o tau.h5 -q --outputs tau
 expect 3 "$FUGU" verify in.h5 tau.h5
 one_line 'neither R nor packed'

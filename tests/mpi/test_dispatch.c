@@ -73,7 +73,7 @@ static void run_case(const dist_team_t *team, const dist_plan_t *plan, dist_sche
 {
     fake_t f = {0};
     gb10_error_t err = {0};
-    dist_worker_t worker = {&f, offer, room, idle, failed, progress, tick};
+    dist_worker_t worker = {&f, offer, room, idle, failed, progress, tick, &f};
     int64_t units = dist_plan_units(plan), low = 0;
     cr_assert_eq(dist_run(team, plan, schedule, &worker, &err), GB10_OK, "%s: %s", name,
                  err.message);
@@ -115,7 +115,7 @@ static void check_failure(const dist_team_t *team)
     gb10_error_t err = {0};
     dist_plan_t *plan;
     fake_t f = {.fail_after = team->rank == team->size - 1 ? 3 : 0};
-    dist_worker_t worker = {&f, offer, room, idle, failed, progress, tick};
+    dist_worker_t worker = {&f, offer, room, idle, failed, progress, tick, &f};
     cr_assert_eq(dist_plan_create(&plan, &batch, &out, 1, 3000, &err), GB10_OK);
     cr_assert_eq(dist_run(team, plan, DIST_DYNAMIC, &worker, &err), GB10_OK);
     done = f.done;
