@@ -162,10 +162,9 @@ cleanup:
 
 static bool all_nan(const char *data, size_t bytes, gb10_dtype_t dtype)
 {
-    bool is_double = dtype == GB10_D || dtype == GB10_Z;
-    for (size_t at = 0; at < bytes; at += is_double ? sizeof(double) : sizeof(float))
-        if (!isnan(is_double ? *(const double *)(const void *)(data + at)
-                             : (double)*(const float *)(const void *)(data + at)))
+    size_t numbers = bytes / (gb10_dtype_is_double(dtype) ? sizeof(double) : sizeof(float));
+    for (size_t e = 0; e < numbers; e++)
+        if (!isnan(gb10_number_at(dtype, data, (int64_t)e)))
             return false;
     return true;
 }

@@ -5,9 +5,10 @@
 
 #include "app/cli.h"
 #include "kernels/core/status.h"
+#include "kernels/gb10.h"
 #include "mpi/dist.h"
 
-#define FUGU_VERSION "0.1.0"
+#define FUGU_VERSION GB10_VERSION
 
 enum {
     EXIT_DONE = 0,

@@ -159,16 +159,14 @@ static gb10_status_t recompute(qr_run_t *run, sample_t *s, gb10_error_t *err)
 static bool within_its_range(const sample_t *s)
 {
     const io_dataset_t *d = s->set;
-    bool is_double = d->dtype == GB10_D || d->dtype == GB10_Z;
     int64_t parts = gb10_dtype_is_complex(d->dtype) ? 2 : 1;
-    double low = is_double ? 0x1p-400 : 0x1p-40, high = 1 / low;
+    double low = gb10_dtype_is_double(d->dtype) ? 0x1p-400 : 0x1p-40, high = 1 / low;
     for (int64_t j = 0; j < d->n; j++) {
         double top = 0;
         for (int64_t i = 0; i < d->m; i++)
             for (int64_t q = 0; q < parts; q++) {
                 int64_t at = (i * d->n + j) * parts + q;
-                top = fmax(top, fabs(is_double ? ((const double *)s->A)[at]
-                                               : (double)((const float *)s->A)[at]));
+                top = fmax(top, fabs(gb10_number_at(d->dtype, s->A, at)));
             }
         if (top > 0 && !(top >= low && top <= high))
             return false;

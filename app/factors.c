@@ -23,7 +23,7 @@ static void unpack_one(gb10_dtype_t dtype, int64_t m, int64_t n, const char *pac
 {
     int64_t k = m < n ? m : n;
     size_t e = gb10_dtype_size(dtype);
-    bool single = dtype == GB10_S || dtype == GB10_C;
+    bool single = !gb10_dtype_is_double(dtype);
     const float one_f = 1;
     const double one_d = 1;
     if (v)

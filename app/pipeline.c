@@ -187,8 +187,7 @@ static void note_bad(pipeline_t *p, const gb10_view_t *A, const gb10_run_t *run,
     int64_t parts = gb10_dtype_is_complex(A->dtype) ? 2 : 1;
     const void *at = gb10_view_at(A, i);
     for (int64_t e = 0; info == GB10_INFO_NONFINITE && e < A->m * A->n * parts; e++) {
-        double x = A->dtype == GB10_D || A->dtype == GB10_Z ? ((const double *)at)[e]
-                                                            : (double)((const float *)at)[e];
+        double x = gb10_number_at(A->dtype, at, e);
         if (isfinite(x))
             continue;
         bad.row = e / parts / A->n;

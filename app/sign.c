@@ -2,11 +2,6 @@
 
 #include <stdbool.h>
 
-static bool is_double(const gb10_view_t *R)
-{
-    return R->dtype == GB10_D || R->dtype == GB10_Z;
-}
-
 static int64_t parts_of(const gb10_view_t *R)
 {
     return gb10_dtype_is_complex(R->dtype) ? 2 : 1;
@@ -17,7 +12,7 @@ static void flip_row(const gb10_view_t *R, int64_t b, int64_t i)
 {
     int64_t parts = parts_of(R);
     for (int64_t j = i * parts; j < R->n * parts; j++) {
-        if (is_double(R))
+        if (gb10_dtype_is_double(R->dtype))
             ((double *)gb10_view_at(R, b))[i * R->rs * parts + j] *= -1;
         else
             ((float *)gb10_view_at(R, b))[i * R->rs * parts + j] *= -1;
@@ -27,8 +22,7 @@ static void flip_row(const gb10_view_t *R, int64_t b, int64_t i)
 static double diagonal(const gb10_view_t *R, int64_t b, int64_t i)
 {
     int64_t at = (i * R->rs + i) * parts_of(R);
-    return is_double(R) ? ((const double *)gb10_view_at(R, b))[at]
-                        : (double)((const float *)gb10_view_at(R, b))[at];
+    return gb10_number_at(R->dtype, gb10_view_at(R, b), at);
 }
 
 void sign_make_positive(const gb10_view_t *R, const uint8_t *info, int8_t *sign)

@@ -203,7 +203,7 @@ int64_t io_convert(const io_element_t *element, gb10_dtype_t dtype, bool narrow,
     bool swap = element->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
     if (element->cls != IO_FLOAT)
         return convert_integer(element, swap, narrow, src, dst, count);
-    if (dtype == GB10_S || dtype == GB10_C)
+    if (!gb10_dtype_is_double(dtype))
         convert_single(element, swap, src, dst, count);
     else
         convert_double(element, swap, src, dst, count);

@@ -70,7 +70,7 @@ typedef struct gb10_geqrf_args {
     const gb10_view_t *V, *T, *R, *tau, *packed;
     int64_t nb;       /* block size of T, >= 1 (32 is customary)                            */
     gb10_mode_t mode; /* GB10_MODE_NATIVE                                                   */
-    uint32_t variant; /* 0; bits that switch single ideas of a kernel off, see the backend  */
+    uint32_t variant; /* 0: no backend has variants yet                                    */
     uint8_t *info;    /* count values of gb10_info_t, or NULL                               */
 } gb10_geqrf_args_t;
 gb10_status_t gb10_geqrf(gb10_handle_t *handle, const gb10_geqrf_args_t *args);

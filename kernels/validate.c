@@ -227,6 +227,9 @@ gb10_status_t gb10_validate_geqrf(const gb10_geqrf_args_t *args, gb10_error_t *e
     GB10_TRY(check_nb("geqrf", args->nb, err));
     if (args->mode != GB10_MODE_NATIVE)
         return INVALID(err, "geqrf: mode = %d is unknown", (int)args->mode);
+    if (args->variant != 0)
+        return INVALID(err, "geqrf: variant = %#x has bits that no backend knows",
+                       (unsigned)args->variant);
     int64_t m = args->A->m, n = args->A->n, k = smaller(m, n);
     int64_t b = smaller(args->nb, k);
     named_t out[] = {{"geqrf", "V", args->V},

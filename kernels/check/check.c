@@ -111,7 +111,7 @@ static gb10_checker_t checker_of(const gb10_check_args_t *args)
     c.k = c.m < c.n ? c.m : c.n;
     c.nb = args->nb < c.k ? args->nb : c.k > 1 ? c.k : 1;
     c.parts = gb10_dtype_is_complex(dtype) ? 2 : 1;
-    c.low = dtype == GB10_D || dtype == GB10_Z;
+    c.low = gb10_dtype_is_double(dtype);
     c.u = gb10_dtype_u(dtype);
     c.tiny = gb10_dtype_tiny(dtype);
     c.tiny_exponent = ilogb(gb10_dtype_tiny(dtype));

@@ -654,7 +654,7 @@ static void store(const maker_t *g, gb10_dtype_t dtype, void *A)
 {
     for (int64_t i = 0; i < g->m * g->n; i++)
         for (int q = 0; q < g->parts; q++) {
-            if (dtype == GB10_S || dtype == GB10_C)
+            if (!gb10_dtype_is_double(dtype))
                 ((float *)A)[i * g->parts + q] = (float)g->p[q][i];
             else
                 ((double *)A)[i * g->parts + q] = g->p[q][i];
@@ -665,7 +665,7 @@ gb10_status_t gb10_family_fill(const gb10_family_t *family, const gb10_family_ar
                                gb10_error_t *err)
 {
     gb10_status_t status = GB10_OK;
-    bool single = args->dtype == GB10_S || args->dtype == GB10_C;
+    bool single = !gb10_dtype_is_double(args->dtype);
     int64_t m = args->m, n = args->n, line = m > n ? m : n;
     double *memory = NULL;
     maker_t g = {.m = m, .n = n, .k = m < n ? m : n, .index = args->index, .seed = args->seed};

@@ -25,6 +25,18 @@ static inline int gb10_dtype_is_complex(gb10_dtype_t t)
     return t == GB10_C || t == GB10_Z;
 }
 
+/* True when the real numbers of the type are doubles: d and z. */
+static inline int gb10_dtype_is_double(gb10_dtype_t t)
+{
+    return t == GB10_D || t == GB10_Z;
+}
+
+/* Real number e of an array of the type's elements (complex ones count two), as double. */
+static inline double gb10_number_at(gb10_dtype_t t, const void *p, int64_t e)
+{
+    return gb10_dtype_is_double(t) ? ((const double *)p)[e] : (double)((const float *)p)[e];
+}
+
 /* 's', 'd', 'c' or 'z'. */
 static inline char gb10_dtype_letter(gb10_dtype_t t)
 {
@@ -34,13 +46,13 @@ static inline char gb10_dtype_letter(gb10_dtype_t t)
 /* Unit roundoff u of the type: 2^-24 or 2^-53. */
 static inline double gb10_dtype_u(gb10_dtype_t t)
 {
-    return (t == GB10_S || t == GB10_C) ? 0x1p-24 : 0x1p-53;
+    return gb10_dtype_is_double(t) ? 0x1p-53 : 0x1p-24;
 }
 
 /* Smallest subnormal of the type: 2^-149 or 2^-1074. */
 static inline double gb10_dtype_tiny(gb10_dtype_t t)
 {
-    return (t == GB10_S || t == GB10_C) ? 0x1p-149 : 0x1p-1074;
+    return gb10_dtype_is_double(t) ? 0x1p-1074 : 0x1p-149;
 }
 
 /* Where a buffer lives. The CPU backends accept host, pinned and managed memory. */

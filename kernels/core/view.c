@@ -20,7 +20,7 @@ void gb10_view_fill_nan(const gb10_view_t *v, int64_t b)
     char *base = gb10_view_at(v, b);
     size_t size = gb10_dtype_size(v->dtype);
     int parts = gb10_dtype_is_complex(v->dtype) ? 2 : 1;
-    int narrow = v->dtype == GB10_S || v->dtype == GB10_C;
+    int narrow = !gb10_dtype_is_double(v->dtype);
     const void *number = narrow ? (const void *)&nan32 : (const void *)&nan64;
     for (int64_t i = 0; i < v->m; i++)
         fill_line(base + (size_t)(i * v->rs) * size, v->n, (size_t)v->cs * size, number,

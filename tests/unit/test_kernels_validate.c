@@ -205,6 +205,10 @@ Test(validate, geqrf_scalars)
     bad = args;
     bad.mode = (gb10_mode_t)5;
     expect_invalid(handle, gb10_geqrf(handle, &bad), "mode = 5");
+    bad.mode = GB10_MODE_NATIVE;
+    bad.variant = 4;
+    expect_invalid(handle, gb10_geqrf(handle, &bad), "variant = 0x4");
+    bad.variant = 0;
     expect_invalid(handle, gb10_geqrf(handle, NULL), "args is null");
     cr_expect(gb10_geqrf(NULL, &args) == GB10_ERR_INVALID);
     cr_expect(gb10_last_error(NULL)->status == GB10_ERR_INVALID);
