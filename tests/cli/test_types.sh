@@ -18,10 +18,11 @@ for name in "i1 u1 >i2 u2 i4 >u4 i8 f2 >f2 f4 >f4 f8 >f8 bool c8 >c8 c16".split(
         if t.kind == "c":
             a = a + 1j * r.standard_normal(a.shape)
         a = (a > 50 if t.kind == "b" else a).astype(t)
-        wide = {"i": "f8", "u": "f8", "b": "f8"}.get(t.kind) or ("f4" if t.itemsize == 2 else t.newbyteorder("="))
+        wide = "f8" if t.kind in "iub" else "f4" if t.itemsize == 2 else t.newbyteorder("=")
         key = f"{name.replace('>', 'big_')}_{m}x{n}"
         plain[key] = a.astype(wide)
-        odd.create_dataset(key, data=a, **({"chunks": (17, m, n), "compression": "gzip"} if m == 7 else {}))
+        packed = {"chunks": (17, m, n), "compression": "gzip"} if m == 7 else {}
+        odd.create_dataset(key, data=a, **packed)
 PY
 expect 0 "$FUGU" qr plain.h5 -o plain-qr.h5 -q
 for s in 64M 1M 64K 1K; do

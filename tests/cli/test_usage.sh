@@ -105,9 +105,10 @@ expect 0 "$FUGU" qr in.h5 --dry-run
 says out.txt 'nothing was written'
 
 # one rank's environment differs: all leave together
-expect 3 timeout 60 mpirun -n 1 -x FUGU_ISA=bogus "$FUGU" qr in.h5 -o out3.h5 : -n 1 "$FUGU" qr in.h5 -o out3.h5
+run=("$FUGU" qr in.h5 -o out3.h5)
+expect 3 timeout 60 mpirun -n 1 -x FUGU_ISA=bogus "${run[@]}" : -n 1 "${run[@]}"
 one_fugu_line 'FUGU_ISA=bogus'
-expect 3 timeout 60 mpirun -n 1 "$FUGU" qr in.h5 -o out3.h5 : -n 1 -x FUGU_ISA=bogus "$FUGU" qr in.h5 -o out3.h5
+expect 3 timeout 60 mpirun -n 1 "${run[@]}" : -n 1 -x FUGU_ISA=bogus "${run[@]}"
 one_fugu_line 'FUGU_ISA=bogus'
 absent out3.h5
 expect 2 "$FUGU" gen x.h5 --add "gaussian:3x3x1:d:name=$(printf 'n%.0s' $(seq 300))"
