@@ -167,7 +167,7 @@ static const char *unserved(const gb10_backend_t *backend, gb10_op_id_t id, cons
     if (!on_host && !backend->reads_device)
         return "it reads host memory only";
     if (!op->submit)
-        return "operation not implemented";
+        return "it has no such operation of its own";
     return op->supports ? op->supports(args) : NULL;
 }
 
