@@ -55,6 +55,15 @@ const char *gb10_backend_list(int i, const char **reason);
 /* The record of the last call that can fail; status GB10_OK when it succeeded. */
 const gb10_error_t *gb10_last_error(const gb10_handle_t *handle);
 
+/* Where the time of a factorisation goes, in seconds of the calling threads (summed over a team).
+ */
+typedef struct gb10_times {
+    double pack;   /* reading A into the working copy, with scan and scaling    */
+    double factor; /* reflectors and updates                                    */
+    double form_t; /* T beyond what the updates need anyway is not told apart   */
+    double unpack; /* writing V, T, R, tau, packed                              */
+} gb10_times_t;
+
 /* Factorises a batch. Each matrix is read from A once; A is never written unless `packed` names the
  * same memory. Output views may be NULL when not wanted; shapes, with k = min(m, n) and
  * b = min(nb, k):
@@ -68,10 +77,11 @@ const gb10_error_t *gb10_last_error(const gb10_handle_t *handle);
 typedef struct gb10_geqrf_args {
     const gb10_view_t *A;
     const gb10_view_t *V, *T, *R, *tau, *packed;
-    int64_t nb;       /* block size of T, >= 1 (32 is customary)                            */
-    gb10_mode_t mode; /* GB10_MODE_NATIVE                                                   */
-    uint32_t variant; /* 0: no backend has variants yet                                    */
-    uint8_t *info;    /* count values of gb10_info_t, or NULL                               */
+    int64_t nb;          /* block size of T, >= 1 (32 is customary)                            */
+    gb10_mode_t mode;    /* GB10_MODE_NATIVE                                                   */
+    uint32_t variant;    /* 0: no backend has variants yet                                    */
+    uint8_t *info;       /* count values of gb10_info_t, or NULL                               */
+    gb10_times_t *times; /* or NULL; otherwise what was spent is added (the clock costs a little) */
 } gb10_geqrf_args_t;
 gb10_status_t gb10_geqrf(gb10_handle_t *handle, const gb10_geqrf_args_t *args);
 

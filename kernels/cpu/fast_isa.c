@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "kernels/core/stopwatch.h"
 #include "kernels/core/view.h"
 
 #if defined(__AVX2__)

@@ -266,10 +266,13 @@ static void N(store_tau)(const work_t *q, const gb10_view_t *tau, int64_t b)
 /* One matrix. The outputs are written only when the whole of it is known to be good. */
 static gb10_info_t N(factor)(work_t *q, const gb10_geqrf_args_t *args, int64_t b)
 {
+    gb10_times_t *times = args->times;
+    double since = times ? gb10_seconds() : 0;
     N(load_matrix)(q, args->A, b);
     gb10_info_t info = N(prepare)(q);
     if (info != GB10_INFO_OK)
         return info;
+    gb10_lap(&since, times ? &times->pack : NULL);
     for (int64_t p = 0; p < q->k; p += q->block) {
         int64_t w = min64(q->block, q->k - p);
         memset(q->T.p, 0, (size_t)(q->T.rs * w) * sizeof(REAL));
@@ -278,11 +281,13 @@ static gb10_info_t N(factor)(work_t *q, const gb10_geqrf_args_t *args, int64_t b
         if (p + w < q->n)
             N(update)(q, p, p, w, p + w, q->n - p - w);
     }
+    gb10_lap(&since, times ? &times->factor : NULL);
     if (!N(rescale)(q))
         return GB10_INFO_NOT_REPRESENTABLE;
     N(store_matrix)(args->V, b, &q->V, NULL);
     N(store_matrix)(args->R, b, NULL, &q->A);
     N(store_matrix)(args->packed, b, &q->V, &q->A);
     N(store_tau)(q, args->tau, b);
+    gb10_lap(&since, times ? &times->unpack : NULL);
     return GB10_INFO_OK;
 }
