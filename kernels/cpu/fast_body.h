@@ -1,8 +1,10 @@
 /* One type of the cpu backend; included four times by fast_isa.c with LETTER, REAL, SINGLE, CPLX.
  *
- * Working copies are column-major, each column `ld` numbers (a multiple of the vector length, rows
- * past m zero), complex ones followed by `ld` imaginary parts. V holds its ones and zeros, so the
- * products need no triangular cases. W and T are row-major with the same split.
+ * The working copy of a matrix is cut into strips of four vectors of columns, each strip row-major:
+ * vectors run along columns as in the caller's rows, so nothing is transposed and no sum crosses
+ * lanes. Complex numbers stay (re, im) pairs: products with re and im of one factor are summed
+ * apart and combined at the end. V of the panel at work is row-major with its ones and zeros, W
+ * and T are row-major too, and two product kernels do all the rest.
  *
  * Columns near an end of the range are multiplied by a power of two first and R's columns divided
  * by it afterwards: V, T and tau do not depend on a column's length. */
@@ -11,10 +13,9 @@
 #define NAME2(letter, name) NAME3(letter, name)
 #define N(name)             NAME2(LETTER, name)
 
-#define vec_t   N(vec_t)
-#define work_t  N(work_t)
-#define panel_t N(panel_t)
-#define rows_t  N(rows_t)
+#define vec_t  N(vec_t)
+#define work_t N(work_t)
+#define mat_t  N(mat_t)
 typedef REAL vec_t __attribute__((vector_size(VECTOR_BYTES), may_alias));
 #define index_t N(index_t)
 #if SINGLE
@@ -25,47 +26,49 @@ typedef int64_t index_t __attribute__((vector_size(VECTOR_BYTES)));
 
 #define VL    ((int64_t)(VECTOR_BYTES / sizeof(REAL)))
 #define PARTS (1 + CPLX)
+#define SW    (STRIP * VL)                /* numbers in a row of a strip          */
+#define LEAF  (LEAF_VECTORS * VL / PARTS) /* columns factored without blocking */
 #if SINGLE
-#define FMA(a, b, c)   FMA_F(a, b, c)
 #define vfma(a, b, c)  VFMA_F(a, b, c)
 #define vfnma(a, b, c) VFNMA_F(a, b, c)
 #define ABS(x)         fabsf(x)
 #define TOP            FLT_MAX
 #define TINY           FLT_TRUE_MIN
-/* Exponents of a column's largest entry beyond which it is scaled, and by how much at the top. */
-#define EXP_HIGH 90
-#define EXP_DROP 40
-#define EXP_LOW  (-60)
+/* A column whose largest entry lies beyond these is scaled; squares and their sums stay in range
+ * between them. Sums of squares below LEAST are formed again from scaled numbers. */
+#define HIGHEST    0x1p48F
+#define LOWEST     0x1p-28F
+#define LEAST      0x1p-90
+#define EXP_RESCUE (-120)
+#define INDEX int32_t
 #else
-#define FMA(a, b, c)   FMA_D(a, b, c)
 #define vfma(a, b, c)  VFMA_D(a, b, c)
 #define vfnma(a, b, c) VFNMA_D(a, b, c)
 #define ABS(x)         fabs(x)
 #define TOP            DBL_MAX
 #define TINY           DBL_TRUE_MIN
-#define EXP_HIGH       940
-#define EXP_DROP       90
-#define EXP_LOW        (-900)
+#define HIGHEST        0x1p450
+#define LOWEST         0x1p-300
+#define LEAST          0x1p-800
+#define EXP_RESCUE (-1000)
+#define INDEX int64_t
 #endif
 
-/* Columns of a working copy. */
-typedef struct panel_t {
+/* Row-major numbers. */
+typedef struct mat_t {
     REAL *p;
-    int64_t ld, cs; /* rows of a plane; distance of columns */
-} panel_t;
-
-/* Rows of W or T: the imaginary parts of a row lie `plane` behind the real ones. */
-typedef struct rows_t {
-    REAL *p;
-    int64_t rs, plane;
-} rows_t;
+    int64_t rs;
+} mat_t;
 
 typedef struct work_t {
     int64_t m, n, k, nb, block;
-    panel_t A, V;
-    rows_t T, W, X;
-    REAL *tau; /* PARTS each */
+    bool aligned; /* the file's T is cut from the diagonal of the blocks' T */
+    REAL *A; /* strip s at A + s * strip */
+    int64_t strip;
+    mat_t V, T, W, X; /* V: rows of the whole matrix, columns of the panel */
+    REAL *tau;        /* PARTS each */
     int *shift;
+    gb10_times_t *times;
 } work_t;
 
 INLINE vec_t N(splat)(REAL x)
@@ -73,17 +76,6 @@ INLINE vec_t N(splat)(REAL x)
     return x - (vec_t){0};
 }
 #define splat N(splat)
-
-INLINE REAL N(hsum)(vec_t a)
-{
-    REAL s = 0;
-    for (int half = (int)VL / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++)
-            a[i] += a[i + half];
-    s = a[0];
-    return s;
-}
-#define hsum N(hsum)
 
 INLINE vec_t N(load)(const REAL *p)
 {
@@ -97,422 +89,547 @@ INLINE void N(keep)(REAL *p, vec_t v)
 }
 #define keep N(keep)
 
-/* ---- W += V^H C over `rows` rows, one tile of na x nc ---- */
+/* i x for complex x: (-im, re). */
+INLINE vec_t N(turn)(vec_t x)
+{
+    index_t swap;
+    vec_t sign;
+    UNROLL for (int l = 0; l < (int)VL; l++)
+    {
+        swap[l] = l ^ 1;
+        sign[l] = l & 1 ? 1 : -1;
+    }
+    return __builtin_shuffle(x, swap) * sign;
+}
+#define turn N(turn)
+
+/* re + i im of two sums, or re - i im. */
+INLINE vec_t N(join)(vec_t re, vec_t im)
+{
+    if (CPLX)
+        return re + turn(im);
+    return re;
+}
+#define join N(join)
+
+INLINE vec_t N(join_conj)(vec_t re, vec_t im)
+{
+    if (CPLX)
+        return re - turn(im);
+    return re;
+}
+#define join_conj N(join_conj)
+
+/* (sr + i si) x. */
+INLINE vec_t N(multiple)(REAL sr, REAL si, vec_t x)
+{
+    if (CPLX)
+        return vfma(splat(si), turn(x), splat(sr) * x);
+    return splat(sr) * x;
+}
+#define multiple N(multiple)
+
+INLINE vec_t N(absolute)(vec_t x)
+{
+    return (vec_t)((index_t)x & ~(index_t)(splat(0) * -1));
+}
+
+/* 0, 1, 2 ... */
+INLINE index_t N(numbers)(void)
+{
+    index_t n;
+    UNROLL for (int l = 0; l < (int)VL; l++) n[l] = l;
+    return n;
+}
+
+/* a b, lane by lane. */
+INLINE vec_t N(product)(vec_t a, vec_t b)
+{
+    index_t re, im;
+    UNROLL for (int l = 0; l < (int)VL; l++)
+    {
+        re[l] = l & ~1;
+        im[l] = l | 1;
+    }
+    if (!CPLX)
+        return a * b;
+    return vfma(__builtin_shuffle(a, im), turn(b), __builtin_shuffle(a, re) * b);
+}
+
+/* Element (i, j) of the working copy. */
+INLINE REAL *N(at)(const work_t *q, int64_t i, int64_t j)
+{
+    int64_t c = PARTS * j;
+    return q->A + c / SW * q->strip + i * SW + c % SW;
+}
+#define at N(at)
+
+/* ---- W = V^H C over `rows` rows, one tile of na columns of V x nv vectors ---- */
 
 /* Sums run from the last row to the first: v's 1 and often the largest entries are at the top, and
  * small terms added on top of a large one would cost its last bits. */
-
-INLINE void N(tn_tile)(int na, int nc, const REAL *v, int64_t vs, const REAL *c, int64_t cs,
-                       int64_t ld, int64_t rows, REAL *w, int64_t rs, int64_t plane)
+INLINE void N(tn_tile)(int na, int nv, bool add, mat_t V, mat_t C, int64_t rows, mat_t W)
 {
-    vec_t re[TILE_OUT][TILE_OUT], im[TILE_OUT][TILE_OUT];
-    (void)ld, (void)plane, (void)im;
-    UNROLL for (int a = 0; a < na; a++) UNROLL for (int b = 0; b < nc; b++)
+    vec_t re[TILE_SUMS][STRIP], im[TILE_SUMS][STRIP];
+    (void)im;
+    UNROLL for (int a = 0; a < na; a++) UNROLL for (int v = 0; v < nv; v++)
     {
-        re[a][b] = splat(0);
-        im[a][b] = splat(0);
+        re[a][v] = splat(0);
+        im[a][v] = splat(0);
     }
-    for (int64_t i = rows - VL; i >= 0; i -= VL) {
-        UNROLL for (int b = 0; b < nc; b++)
+    for (int64_t i = rows - 1; i >= 0; i--) {
+        const REAL *c = C.p + i * C.rs, *x = V.p + i * V.rs;
+        UNROLL for (int a = 0; a < na; a++) UNROLL for (int v = 0; v < nv; v++)
         {
-            vec_t cr = load(c + b * cs + i);
-#if CPLX
-            vec_t ci = load(c + b * cs + ld + i);
-#endif
-            UNROLL for (int a = 0; a < na; a++)
-            {
-                vec_t vr = load(v + a * vs + i);
-                re[a][b] = vfma(vr, cr, re[a][b]);
-#if CPLX
-                vec_t vi = load(v + a * vs + ld + i);
-                re[a][b] = vfma(vi, ci, re[a][b]);
-                im[a][b] = vfma(vr, ci, im[a][b]);
-                im[a][b] = vfnma(vi, cr, im[a][b]);
-#endif
-            }
+            re[a][v] = vfma(splat(x[PARTS * a]), load(c + v * VL), re[a][v]);
+            if (CPLX)
+                im[a][v] = vfma(splat(x[PARTS * a + CPLX]), load(c + v * VL), im[a][v]);
         }
     }
-    UNROLL for (int a = 0; a < na; a++) UNROLL for (int b = 0; b < nc; b++)
+    UNROLL for (int a = 0; a < na; a++) UNROLL for (int v = 0; v < nv; v++)
     {
-        w[a * rs + b] += hsum(re[a][b]);
-#if CPLX
-        w[a * rs + plane + b] += hsum(im[a][b]);
-#endif
+        REAL *w = W.p + a * W.rs + v * VL;
+        vec_t sum = join_conj(re[a][v], im[a][v]);
+        if (add)
+            sum += load(w);
+        keep(w, sum);
     }
 }
 
-#if CPLX
-#define TN_A 3
-#define TN_C 2
-#else
-#define TN_A TILE_OUT
-#define TN_C TILE_COLS
-#endif
+/* ---- C = C - V W or V W or -V W, one tile of nr rows x nv vectors ---- */
 
-/* One column of V against all columns of C, and so on: every tile shape has its own code. */
-static void N(tn_row)(int na, const REAL *v, int64_t vs, const panel_t *C, int64_t r0, int64_t rows,
-                      int64_t c0, int64_t nc, REAL *w, int64_t rs, int64_t plane)
+typedef enum N(put) { N(SUBTRACT), N(ASSIGN), N(ASSIGN_NEGATIVE) } N(put_t);
+
+INLINE void N(nn_tile)(int nr, int nv, N(put_t) put, mat_t V, int64_t na, mat_t W, mat_t C)
 {
-    int64_t b = 0;
-#define TN_CASE(A, B)                                                                              \
-    N(tn_tile)(A, B, v, vs, C->p + (c0 + b) * C->cs + r0, C->cs, C->ld, rows, w + b, rs, plane)
-#define TN_COLUMNS(A)                                                                              \
-    for (; b + TN_C <= nc; b += TN_C)                                                              \
-        TN_CASE(A, TN_C);                                                                          \
-    for (; b < nc; b++)                                                                            \
-        TN_CASE(A, 1);
-    if (na == TN_A) {
-        TN_COLUMNS(TN_A)
-    } else if (na == 2) {
-        TN_COLUMNS(2)
-    } else {
-        TN_COLUMNS(1)
+    vec_t re[TILE_SUMS][STRIP], im[TILE_SUMS][STRIP];
+    (void)im;
+    UNROLL for (int r = 0; r < nr; r++) UNROLL for (int v = 0; v < nv; v++)
+    {
+        re[r][v] = splat(0);
+        im[r][v] = splat(0);
     }
-#undef TN_COLUMNS
-#undef TN_CASE
-}
-
-/* W (na x nc) = V(:, a0..)^H C(:, c0..) over rows r0 .. ld. */
-static void N(tn)(const panel_t *V, int64_t a0, int64_t na, const panel_t *C, int64_t c0,
-                  int64_t nc, int64_t r0, rows_t W)
-{
-    for (int64_t a = 0; a < na; a++)
-        for (int q = 0; q < PARTS; q++)
-            memset(W.p + a * W.rs + q * W.plane, 0, (size_t)nc * sizeof(REAL));
-    for (int64_t end = V->ld; end > r0; end -= ROWS_CHUNK) {
-        int64_t rows = min64(ROWS_CHUNK, end - r0), r = end - rows;
-        for (int64_t a = 0; a < na;) {
-            int step = a + TN_A <= na ? TN_A : a + 2 <= na ? 2 : 1;
-            N(tn_row)
-            (step, V->p + (a0 + a) * V->cs + r, V->cs, C, r, rows, c0, nc, W.p + a * W.rs, W.rs,
-             W.plane);
-            a += step;
+    for (int64_t a = 0; a < na; a++) {
+        const REAL *w = W.p + a * W.rs, *x = V.p + PARTS * a;
+        UNROLL for (int r = 0; r < nr; r++) UNROLL for (int v = 0; v < nv; v++)
+        {
+            re[r][v] = vfma(splat(x[r * V.rs]), load(w + v * VL), re[r][v]);
+            if (CPLX)
+                im[r][v] = vfma(splat(x[r * V.rs + CPLX]), load(w + v * VL), im[r][v]);
         }
+    }
+    UNROLL for (int r = 0; r < nr; r++) UNROLL for (int v = 0; v < nv; v++)
+    {
+        REAL *c = C.p + r * C.rs + v * VL;
+        vec_t sum = join(re[r][v], im[r][v]);
+        if (put == N(SUBTRACT))
+            sum = load(c) - sum;
+        else if (put == N(ASSIGN_NEGATIVE))
+            sum = -sum;
+        keep(c, sum);
+    }
+}
+
+/* All of V's columns against nv vectors; every tile shape has its own code. TILE(nv) columns, then
+ * two, then one. */
+#define TILE(nv) (TILE_SUMS / ((nv) * PARTS) < 1 ? 1 : TILE_SUMS / ((nv) * PARTS))
+INLINE void N(tn_vectors)(int nv, bool add, mat_t V, int64_t na, mat_t C, int64_t rows, mat_t W)
+{
+    int64_t a = 0;
+#define TN_STEP(step)                                                                              \
+    for (; a + (step) <= na; a += (step))                                                          \
+    N(tn_tile)                                                                                     \
+    (step, nv, add, (mat_t){V.p + PARTS * a, V.rs}, C, rows, (mat_t){W.p + a * W.rs, W.rs})
+    TN_STEP(TILE(nv));
+    if (TILE(nv) > 4)
+        TN_STEP(4);
+    if (TILE(nv) > 2)
+        TN_STEP(2);
+    TN_STEP(1);
+#undef TN_STEP
+}
+
+INLINE void N(nn_vectors)(int nv, N(put_t) put, mat_t V, int64_t na, mat_t W, int64_t rows, mat_t C)
+{
+    int64_t i = 0;
+#define NN_STEP(step)                                                                              \
+    for (; i + (step) <= rows; i += (step))                                                        \
+    N(nn_tile)                                                                                     \
+    (step, nv, put, (mat_t){V.p + i * V.rs, V.rs}, na, W, (mat_t){C.p + i * C.rs, C.rs})
+    NN_STEP(TILE(nv));
+    if (TILE(nv) > 4)
+        NN_STEP(4);
+    if (TILE(nv) > 2)
+        NN_STEP(2);
+    NN_STEP(1);
+#undef NN_STEP
+}
+
+/* Complex tiles are two vectors wide: four would leave one column of V for each vector of C. */
+#define WIDEST (CPLX ? STRIP / 2 : STRIP)
+
+/* W (+)= V^H C over nv vectors. */
+static void N(tn)(bool add, mat_t V, int64_t na, mat_t C, int64_t nv, int64_t rows, mat_t W)
+{
+    for (int64_t v = 0; v < nv; v += WIDEST) {
+        mat_t c = {C.p + v * VL, C.rs}, w = {W.p + v * VL, W.rs};
+        int64_t left = min64(nv - v, WIDEST);
+#define TN_CASE(width)                                                                             \
+    if (left == (width))                                                                           \
+        N(tn_vectors)(width, add, V, na, c, rows, w)
+        TN_CASE(1);
+        TN_CASE(2);
+#if !CPLX
+        TN_CASE(3);
+        TN_CASE(4);
+#endif
+#undef TN_CASE
     }
 }
 #define tn N(tn)
 
-/* ---- C -= V W, one tile of nr vectors x nc columns ---- */
-
-INLINE void N(nn_tile)(int nr, int nc, int64_t na, const REAL *v, int64_t vs, REAL *c, int64_t cs,
-                       int64_t ld, const REAL *w, int64_t rs, int64_t plane)
+static void N(nn)(N(put_t) put, mat_t V, int64_t na, mat_t W, int64_t nv, int64_t rows, mat_t C)
 {
-    vec_t re[TILE_OUT][TILE_OUT], im[TILE_OUT][TILE_OUT];
-    (void)ld, (void)plane, (void)im;
-    UNROLL for (int b = 0; b < nc; b++) UNROLL for (int r = 0; r < nr; r++)
-    {
-        re[r][b] = splat(0);
-        im[r][b] = splat(0);
+    for (int64_t v = 0; v < nv; v += WIDEST) {
+        mat_t c = {C.p + v * VL, C.rs}, w = {W.p + v * VL, W.rs};
+        int64_t left = min64(nv - v, WIDEST);
+#define NN_CASE(width)                                                                             \
+    if (left == (width) && put == N(SUBTRACT))                                                     \
+        N(nn_vectors)(width, N(SUBTRACT), V, na, w, rows, c);                                      \
+    else if (left == (width))                                                                      \
+    N(nn_vectors)(width, put, V, na, w, rows, c)
+        NN_CASE(1);
+        NN_CASE(2);
+#if !CPLX
+        NN_CASE(3);
+        NN_CASE(4);
+#endif
+#undef NN_CASE
     }
-    for (int64_t a = 0; a < na; a++) {
-        UNROLL for (int b = 0; b < nc; b++)
-        {
-            vec_t wr = splat(w[a * rs + b]);
-#if CPLX
-            vec_t wi = splat(w[a * rs + plane + b]);
-#endif
-            UNROLL for (int r = 0; r < nr; r++)
-            {
-                vec_t vr = load(v + a * vs + r * VL);
-                re[r][b] = vfma(vr, wr, re[r][b]);
-#if CPLX
-                vec_t vi = load(v + a * vs + ld + r * VL);
-                re[r][b] = vfnma(vi, wi, re[r][b]);
-                im[r][b] = vfma(vr, wi, im[r][b]);
-                im[r][b] = vfma(vi, wr, im[r][b]);
-#endif
-            }
-        }
-    }
-    UNROLL for (int b = 0; b < nc; b++) UNROLL for (int r = 0; r < nr; r++)
-    {
-        REAL *at = c + b * cs + r * VL;
-        keep(at, load(at) - re[r][b]);
-#if CPLX
-        keep(at + ld, load(at + ld) - im[r][b]);
-#endif
-    }
-}
-
-#if CPLX
-#define NN_R 3
-#define NN_C 2
-#else
-#define NN_R TILE_ROWS
-#define NN_C TILE_OUT
-#endif
-
-/* One tile of rows against all columns: its part of V stays in the first cache. */
-INLINE void N(nn_rows)(int nr, int64_t na, const REAL *v, int64_t vs, REAL *c, int64_t cs,
-                       int64_t ld, int64_t nc, const REAL *w, int64_t rs, int64_t plane)
-{
-    int64_t b = 0;
-    for (; b + NN_C <= nc; b += NN_C)
-        N(nn_tile)(nr, NN_C, na, v, vs, c + b * cs, cs, ld, w + b, rs, plane);
-    for (; b < nc; b++)
-        N(nn_tile)(nr, 1, na, v, vs, c + b * cs, cs, ld, w + b, rs, plane);
-}
-
-static void N(nn)(const panel_t *V, int64_t a0, int64_t na, const panel_t *C, int64_t c0,
-                  int64_t nc, int64_t r0, rows_t W)
-{
-    const REAL *v = V->p + a0 * V->cs;
-    REAL *c = C->p + c0 * C->cs;
-    int64_t i = r0;
-    for (; i + NN_R * VL <= V->ld; i += NN_R * VL)
-        N(nn_rows)(NN_R, na, v + i, V->cs, c + i, C->cs, C->ld, nc, W.p, W.rs, W.plane);
-    for (; i < V->ld; i += VL)
-        N(nn_rows)(1, na, v + i, V->cs, c + i, C->cs, C->ld, nc, W.p, W.rs, W.plane);
 }
 #define nn N(nn)
 
-/* ---- rows of W and T ---- */
+/* ---- updates ---- */
 
-/* out = sum over l < count of s_l X(l, :), s_l at s[l * stride]: conjugated or negated on the way
- * in. n numbers, rounded up to whole vectors (rows are padded); out may be a row of X. */
-static void N(combine)(REAL *out, int64_t plane, const REAL *s, int64_t stride, int64_t s_plane,
-                       REAL sign_re, REAL sign_im, const rows_t *X, int64_t count, int64_t n)
+/* Rows of a run: V of w columns takes half the first cache, and a sum stays short. */
+static int64_t N(run)(int64_t w)
 {
-    enum { WIDE = 4 };
-    (void)plane, (void)s_plane, (void)sign_im;
-    for (int64_t i = 0; i < n; i += WIDE * VL) {
-        vec_t re[WIDE], im[WIDE];
-        int64_t left = (n - i + VL - 1) / VL, nv = left < WIDE ? left : WIDE;
-        UNROLL for (int v = 0; v < WIDE; v++) re[v] = im[v] = splat(0);
-        for (int64_t l = 0; l < count; l++) {
-            const REAL *x = X->p + l * X->rs + i;
-            vec_t sr = splat(sign_re * s[l * stride]);
-#if CPLX
-            vec_t si = splat(sign_im * s[l * stride + s_plane]);
-#endif
-            UNROLL for (int v = 0; v < WIDE; v++)
-            {
-                if (v >= nv)
-                    break;
-                vec_t xr = load(x + v * VL);
-                re[v] = vfma(sr, xr, re[v]);
-#if CPLX
-                vec_t xi = load(x + X->plane + v * VL);
-                re[v] = vfnma(si, xi, re[v]);
-                im[v] = vfma(sr, xi, im[v]);
-                im[v] = vfma(si, xr, im[v]);
-#endif
-            }
+    int64_t rows = RUN_BYTES / (w * PARTS * (int64_t)sizeof(REAL));
+    return rows < RUN_LEAST ? RUN_LEAST : min64(rows, RUN_MOST);
+}
+
+/* X = T^H W, T upper triangular, zero below: by blocks of its columns. */
+static void N(t_apply)(mat_t T, int64_t w, mat_t W, int64_t nv, mat_t X)
+{
+    for (int64_t a = 0; a < w; a += 8)
+        tn(false, (mat_t){T.p + PARTS * a, T.rs}, min64(8, w - a), W, nv, min64(a + 8, w),
+           (mat_t){X.p + a * X.rs, X.rs});
+}
+
+/* Some vectors of one strip, from row 0. */
+typedef struct N(piece) {
+    REAL *c;
+    int64_t nv;
+} N(piece_t);
+
+/* Up to GROUP pieces of columns from c0 on, a multiple of LEAF; returns the column after them. */
+static int64_t N(pieces)(const work_t *q, int64_t c0, int64_t c1, N(piece_t) * piece, int *count)
+{
+    for (*count = 0; c0 < c1 && *count < GROUP; ++*count) {
+        int64_t end = min64((c0 * PARTS / SW + 1) * SW / PARTS, c1);
+        piece[*count] = (N(piece_t)){at(q, 0, c0), (PARTS * (end - c0) + VL - 1) / VL};
+        c0 = end;
+    }
+    return c0;
+}
+
+/* C <- (I - V T^H V^H) C for reflectors j0 .. j0+w-1 of the block from p, columns c0 .. c1-1. Rows
+ * in runs whose V stays in the first cache over a group of strips. */
+static void N(update_together)(work_t *q, int64_t p, int64_t j0, int64_t w, int64_t c0, int64_t c1)
+{
+    N(piece_t) piece[GROUP];
+    int64_t t0 = PARTS * (j0 - p), run = N(run)(w), wide = w * SW;
+    const REAL *T = q->T.p + (j0 - p) * q->T.rs + t0;
+    for (int count; c0 < c1;) {
+        c0 = N(pieces)(q, c0, c1, piece, &count);
+        for (int64_t end = q->m; end > j0; end -= run) {
+            int64_t i = end - run > j0 ? end - run : j0;
+            mat_t V = {q->V.p + i * q->V.rs + t0, q->V.rs};
+            for (int s = 0; s < count; s++)
+                tn(end < q->m, V, w, (mat_t){piece[s].c + i * SW, SW}, piece[s].nv, end - i,
+                   (mat_t){q->W.p + s * wide, SW});
         }
-        for (int v = 0; v < nv; v++) {
-            keep(out + i + v * VL, re[v]);
-            if (CPLX)
-                keep(out + plane + i + v * VL, im[v]);
+        for (int s = 0; s < count; s++)
+            N(t_apply)((mat_t){(REAL *)T, q->T.rs}, w, (mat_t){q->W.p + s * wide, SW}, piece[s].nv,
+                       (mat_t){q->X.p + s * wide, SW});
+        for (int64_t i = j0; i < q->m; i += run) {
+            mat_t V = {q->V.p + i * q->V.rs + t0, q->V.rs};
+            for (int s = 0; s < count; s++)
+                nn(N(SUBTRACT), V, w, (mat_t){q->X.p + s * wide, SW}, piece[s].nv,
+                   min64(run, q->m - i), (mat_t){piece[s].c + i * SW, SW});
         }
     }
 }
-#define combine N(combine)
 
-INLINE void N(row_scale)(REAL *y, int64_t plane, REAL sr, REAL si, int64_t n)
-{
-    vec_t vr = splat(sr), vi = splat(si);
-    (void)plane, (void)vi;
-    for (int64_t i = 0; i < n; i += VL) {
-        vec_t yr = load(y + i);
-#if CPLX
-        vec_t yi = load(y + plane + i);
-        keep(y + plane + i, vfma(vr, yi, vi * yr));
-        keep(y + i, vfma(vr, yr, -(vi * yi)));
-#else
-        keep(y + i, vr * yr);
-#endif
-    }
-}
-#define row_scale N(row_scale)
-
-/* W (na x nc) <- T^H W with the upper triangle of T at (t0, t0). */
-static void N(t_apply)(rows_t T, int64_t t0, rows_t W, int64_t na, int64_t nc)
-{
-    for (int64_t a = na - 1; a >= 0; a--)
-        combine(W.p + a * W.rs, W.plane, T.p + t0 * T.rs + t0 + a, T.rs, T.plane, 1, -1, &W, a + 1,
-                nc);
-}
-
-/* One strip of columns of C <- (I - V T^H V^H) C for reflectors j0 .. j0+w-1, block from p. */
-static void N(update_strip)(work_t *q, int64_t p, int64_t j0, int64_t w, int64_t c0, int64_t nc)
-{
-    int64_t r0 = j0 / VL * VL;
-    tn(&q->V, j0, w, &q->A, c0, nc, r0, q->W);
-    N(t_apply)(q->T, j0 - p, q->W, w, nc);
-    nn(&q->V, j0, w, &q->A, c0, nc, r0, q->W);
-}
-
-/* The same for all columns c0 .. c0+nc-1. Where V has few rows below its triangle, that triangle
- * decides how large T can grow, and with it the error: then a few reflectors are applied at a time,
- * whose T are on the diagonal of T. */
-static void N(update)(work_t *q, int64_t p, int64_t j0, int64_t w, int64_t c0, int64_t nc)
+/* The same. Where V has few rows below its triangle, that triangle decides how large T can grow,
+ * and with it the error: then a few reflectors are applied at a time, whose T are on the diagonal
+ * of T. A leaf has already treated the columns that share its last vector. */
+static void N(update)(work_t *q, int64_t p, int64_t j0, int64_t w, int64_t c0, int64_t c1)
 {
     int64_t below = q->m - j0 - w, step = below < w ? FEW : w;
-    int64_t strip = STRIP_BYTES / ((q->m - j0) * PARTS * (int64_t)sizeof(REAL));
-    strip = strip < STRIP_LEAST ? STRIP_LEAST : strip > STRIP ? STRIP : strip / 12 * 12;
-    for (int64_t at = 0; at < nc; at += strip)
-        for (int64_t j = 0; j < w; j += step)
-            N(update_strip)(q, p, j0 + j, min64(step, w - j), c0 + at, min64(strip, nc - at));
+    c0 = round_up(c0, LEAF);
+    c1 = min64(round_up(c1, LEAF), q->n);
+    for (int64_t j = 0; j < w && c0 < c1; j += step)
+        N(update_together)(q, p, j0 + j, min64(step, w - j), c0, c1);
 }
 
-/* T12 = -T1 (V1^H V2) T2 for reflectors j0 .. j0+w1-1 and the w2 after them, block from p. T is
- * zero below its diagonal. */
+/* T12 = -T1 (V1^H V2) T2 for reflectors j0 .. j0+w1-1 and the w2 after them, block from p. */
 static void N(t_join)(work_t *q, int64_t p, int64_t j0, int64_t w1, int64_t w2)
 {
-    int64_t j1 = j0 + w1, t0 = j0 - p, t1 = j1 - p;
-    rows_t T2 = {q->T.p + t1 * q->T.rs + t1, q->T.rs, q->T.plane};
-    tn(&q->V, j0, w1, &q->V, j1, w2, j1 / VL * VL, q->W);
-    for (int64_t a = 0; a < w1; a++)
-        combine(q->X.p + a * q->X.rs, q->X.plane, q->W.p + a * q->W.rs, 1, q->W.plane, 1, 1, &T2,
-                w2, w2);
-    for (int64_t a = 0; a < w1; a++) {
-        REAL *row = q->T.p + (t0 + a) * q->T.rs;
-        rows_t X = {q->X.p + a * q->X.rs, q->X.rs, q->X.plane};
-        combine(row + t1, q->T.plane, row + t0 + a, 1, q->T.plane, -1, -1, &X, w1 - a, w2);
+    int64_t j1 = j0 + w1, t0 = j0 - p, t1 = j1 - p, run = N(run)(w1), rs = q->V.rs;
+    int64_t nv = (PARTS * w2 + VL - 1) / VL;
+    REAL *T1 = q->T.p + t0 * q->T.rs + PARTS * t0, *T12 = T1 + PARTS * w1;
+    mat_t S = {q->W.p, rs}, X = {q->X.p, rs}, T2 = {q->T.p + t1 * q->T.rs + PARTS * t1, q->T.rs};
+    for (int64_t v = 0; v < nv; v += STRIP) {
+        int64_t some = min64(STRIP, nv - v), rows = min64(w2, (v + some) * VL / PARTS);
+        mat_t Sv = {S.p + v * VL, rs}, Xv = {X.p + v * VL, rs};
+        for (int64_t end = q->m; end > j1; end -= run) {
+            int64_t i = end - run > j1 ? end - run : j1;
+            REAL *V = q->V.p + i * rs;
+            tn(end < q->m, (mat_t){V + PARTS * t0, rs}, w1, (mat_t){V + PARTS * t1 + v * VL, rs},
+               some, end - i, Sv);
+        }
+        nn(N(ASSIGN), S, rows, (mat_t){T2.p + v * VL, T2.rs}, some, w1, Xv);
     }
+    for (int64_t v = 0; v < nv; v += STRIP)
+        for (int64_t a = 0; a < w1; a += 8)
+            nn(N(ASSIGN_NEGATIVE), (mat_t){T1 + a * q->T.rs + PARTS * a, q->T.rs}, w1 - a,
+               (mat_t){X.p + a * rs + v * VL, rs}, min64(STRIP, nv - v), min64(8, w1 - a),
+               (mat_t){T12 + a * q->T.rs + v * VL, q->T.rs});
 }
 
 /* ---- reflectors ---- */
 
-/* Largest |x| of n numbers. */
-static REAL N(amax)(const REAL *x, int64_t n)
+/* A leaf at work: its columns are LEAF_VECTORS vectors of a strip. Tails stay unscaled, x, until
+ * the leaf is done; v = x inv. */
+typedef struct N(leaf) {
+    REAL *base; /* row 0 */
+    int64_t m, w;
+    ALIGNED REAL inv[LEAF_VECTORS * VL], s[LEAF_VECTORS * VL];
+    ALIGNED REAL t[LEAF][LEAF_VECTORS * VL]; /* columns of T */
+} N(leaf_t);
+
+typedef struct N(dots) {
+    vec_t v[LEAF_VECTORS];
+} N(dots_t);
+
+/* Lanes of a leaf's columns from c0 to c1-1. */
+INLINE index_t N(lanes)(int v, int64_t c0, int64_t c1)
 {
-    REAL top = 0;
-    for (int64_t i = 0; i < n; i++)
-        top = ABS(x[i]) > top ? ABS(x[i]) : top;
-    return top;
+    index_t lane;
+    UNROLL for (int l = 0; l < (int)VL; l++) lane[l] = (v * (int)VL + l) / PARTS;
+    return (lane >= (index_t){0} + (INDEX)c0) & (lane < (index_t){0} + (INDEX)c1);
+}
+#define lanes N(lanes)
+
+INLINE vec_t N(select)(index_t mask, vec_t a, vec_t b)
+{
+    return (vec_t)((mask & (index_t)a) | (~mask & (index_t)b));
+}
+#define select N(select)
+
+/* One row: r -= x step with x in column j, where the update is wanted, then sums of conj(y) r with
+ * y in column next. */
+INLINE void N(sweep_row)(bool update, bool sum, REAL *row, int64_t j, int64_t next,
+                         const N(dots_t) * step, const N(dots_t) * turned, vec_t *re, vec_t *im)
+{
+    vec_t r[LEAF_VECTORS];
+    UNROLL for (int v = 0; v < LEAF_VECTORS; v++) r[v] = load(row + v * VL);
+    if (update) {
+        REAL xr = row[PARTS * j], xi = row[PARTS * j + CPLX];
+        UNROLL for (int v = 0; v < LEAF_VECTORS; v++)
+        {
+            r[v] = vfnma(splat(xr), step->v[v], r[v]);
+            if (CPLX)
+                r[v] = vfnma(splat(xi), turned->v[v], r[v]);
+            keep(row + v * VL, r[v]);
+        }
+    }
+    if (sum) {
+        REAL yr = row[PARTS * next], yi = row[PARTS * next + CPLX];
+        UNROLL for (int v = 0; v < LEAF_VECTORS; v++)
+        {
+            re[v] = vfma(splat(yr), r[v], re[v]);
+            if (CPLX)
+                im[v] = vfma(splat(yi), r[v], im[v]);
+        }
+    }
 }
 
-/* Adds (x * scale)^2 for n numbers. */
-static void N(squares)(sum_t *sum, const REAL *x, int64_t n, double scale)
+/* That for rows r0 .. m-1: the update of one column and the dots of the next in one pass. */
+INLINE N(dots_t) N(sweep)(bool update, const N(leaf_t) * f, int64_t j, int64_t next, int64_t r0,
+                          const N(dots_t) * step, const N(dots_t) * turned)
 {
-    sum_t s = *sum;
-    int64_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (int l = 0; l < 8; l++)
-            sum_add(&s, l, (double)x[i + l] * scale);
-    for (; i < n; i++)
-        sum_add(&s, 0, (double)x[i] * scale);
-    *sum = s;
+    N(dots_t) dots = {{{0}}};
+    for (int64_t end = f->m; end > r0; end -= RUN_MOST) {
+        int64_t i = end - 1, first = end - RUN_MOST > r0 ? end - RUN_MOST : r0;
+        vec_t re[2][LEAF_VECTORS] = {{{0}}}, im[2][LEAF_VECTORS] = {{{0}}};
+        for (; i > first; i -= 2) {
+            REAL *row = f->base + i * SW;
+            N(sweep_row)(update, true, row, j, next, step, turned, re[0], im[0]);
+            N(sweep_row)(update, true, row - SW, j, next, step, turned, re[1], im[1]);
+        }
+        if (i == first)
+            N(sweep_row)(update, true, f->base + i * SW, j, next, step, turned, re[0], im[0]);
+        UNROLL for (int v = 0; v < LEAF_VECTORS; v++)
+        {
+            dots.v[v] += join_conj(re[0][v] + re[1][v], im[0][v] + im[1][v]);
+        }
+    }
+    return dots;
 }
 
-/* What makes a reflector of a column (alpha, x): all numbers are scale times the column's. */
+/* Dots of column j with all columns over the rows below its diagonal. */
+static N(dots_t) N(tail_dots)(const N(leaf_t) * f, int64_t j, int64_t row)
+{
+    return N(sweep)(false, f, j, j, row + 1, NULL, NULL);
+}
+
+/* What makes a reflector of a column (alpha, x): alpha and x are scale times the column's. */
 typedef struct N(larfg) {
-    double alpha[2], beta, scale;
-    bool identity; /* x is zero, alpha real: H = I */
+    double alpha[2], tail, beta, scale, tau[2], inv[2];
 } N(larfg_t);
 
-/* beta = -+ ||(alpha, x)||. A sum of squares outside a safe window is formed again from numbers
- * scaled by a power of two. */
-static N(larfg_t) N(find_beta)(const work_t *q, int64_t j)
+/* The sum of squares of x was out of the safe window: scales x in place by a power of two and forms
+ * the dots again. False when x is zero and alpha real: H = I. */
+static bool N(rescue)(const N(leaf_t) * f, int64_t j, int64_t row, N(larfg_t) * h, N(dots_t) * dots)
 {
-    const REAL *a = q->A.p + j * q->A.cs, *x = a + j + 1;
-    int64_t ld = q->A.ld, tail = q->m - j - 1;
-    N(larfg_t) h = {.alpha = {(double)a[j], CPLX ? (double)a[ld * CPLX + j] : 0}, .scale = 1};
-    sum_t s = {{0}, {0}};
-    for (int part = 0; part < PARTS; part++)
-        N(squares)(&s, x + part * ld, tail, 1);
-    double below = sum_total(&s);
-    if (!(below > 0x1p-900 && below < 0x1p1000 && fabs(h.alpha[0]) < 0x1p500 &&
-          fabs(h.alpha[1]) < 0x1p500)) {
-        double top = 0;
+    REAL top = 0, scale;
+    for (int64_t i = row + 1; i < f->m; i++)
+        for (int part = 0; part < PARTS; part++) {
+            REAL x = ABS(f->base[i * SW + PARTS * j + part]);
+            top = x > top ? x : top;
+        }
+    if (top == 0 && h->alpha[1] == 0)
+        return false;
+    int e = ilogb(fmax((double)top, fmax(fabs(h->alpha[0]), fabs(h->alpha[1]))));
+    e = e > 0 ? 0 : e < EXP_RESCUE ? EXP_RESCUE : e;
+    scale = (REAL)ldexp(1, -e);
+    for (int64_t i = row + 1; i < f->m; i++)
         for (int part = 0; part < PARTS; part++)
-            top = fmax(top, (double)N(amax)(x + part * ld, tail));
-        h.identity = top == 0 && h.alpha[1] == 0;
-        if (h.identity)
-            return h;
-        int e = ilogb(fmax(top, fmax(fabs(h.alpha[0]), fabs(h.alpha[1]))));
-        h.scale = ldexp(1, -(e < -1000 ? -1000 : e > 1000 ? 1000 : e));
-        h.alpha[0] *= h.scale;
-        h.alpha[1] *= h.scale;
-        s = (sum_t){{0}, {0}};
-        for (int part = 0; part < PARTS; part++)
-            N(squares)(&s, x + part * ld, tail, h.scale);
-    }
-    sum_add(&s, 1, h.alpha[0]);
-    sum_add(&s, 2, h.alpha[1]);
-    h.beta = -copysign(sqrt(sum_total(&s)), h.alpha[0]);
-    return h;
+            f->base[i * SW + PARTS * j + part] *= scale;
+    h->scale = (double)scale;
+    h->alpha[0] *= h->scale;
+    h->alpha[1] *= h->scale;
+    *dots = N(tail_dots)(f, j, row);
+    h->tail = (double)((const REAL *)dots)[PARTS * j];
+    return true;
 }
 
-/* v below its 1: x / (alpha - beta). */
-static void N(fill_v)(const work_t *q, int64_t j, const N(larfg_t) * h)
+/* beta = -+ ||(alpha, x)||, tau = (beta - alpha) / beta, inv = 1 / (alpha - beta); all but scale
+ * zero when H = I. */
+static void N(larfg)(const N(leaf_t) * f, int64_t j, int64_t row, N(larfg_t) * h, N(dots_t) * dots)
 {
-    const REAL *x = q->A.p + j * q->A.cs;
-    REAL *v = q->V.p + j * q->V.cs;
-    double d = h->alpha[0] - h->beta;
-#if CPLX
-    int64_t ld = q->A.ld;
-    double e = h->alpha[1], square = FMA_D(d, d, e * e);
-    for (int64_t i = j + 1; i < q->m; i++) {
-        double xr = (double)x[i] * h->scale, xi = (double)x[ld + i] * h->scale;
-        v[i] = (REAL)(FMA_D(xr, d, xi * e) / square);
-        v[ld + i] = (REAL)(FMA_D(xi, d, -(xr * e)) / square);
-    }
-#else
-    for (int64_t i = j + 1; i < q->m; i++)
-        v[i] = (REAL)((double)x[i] * h->scale / d);
-#endif
-}
-
-/* Reflector of column j (larfg of LAPACK): beta to the diagonal of A, v to V, tau. */
-static void N(reflect)(work_t *q, int64_t p, int64_t j)
-{
-    REAL *a = q->A.p + j * q->A.cs, *v = q->V.p + j * q->V.cs, *tau = q->tau + PARTS * j;
-    int64_t ld = q->A.ld, start = p / VL * VL;
-    N(larfg_t) h = N(find_beta)(q, j);
-    for (int part = 0; part < PARTS; part++) { /* zeros around v, all of it when H = I */
-        int64_t from = h.identity ? j : q->m;
-        memset(v + part * ld + start, 0, (size_t)(j - start) * sizeof(REAL));
-        memset(v + part * ld + from, 0, (size_t)(ld - from) * sizeof(REAL));
-        v[part * ld + j] = part == 0;
-        tau[part] = 0;
-    }
-    if (h.identity)
+    const REAL *a = f->base + row * SW + PARTS * j;
+    *h = (N(larfg_t)){.alpha = {(double)a[0], CPLX ? (double)a[CPLX] : 0}, .scale = 1};
+    h->tail = (double)((const REAL *)dots)[PARTS * j];
+    if (!(h->tail > LEAST) && !N(rescue)(f, j, row, h, dots)) {
+        h->beta = h->alpha[0];
         return;
-    tau[0] = (REAL)((h.beta - h.alpha[0]) / h.beta);
-    a[j] = (REAL)(h.beta / h.scale);
-    if (CPLX) {
-        tau[CPLX] = (REAL)(-h.alpha[1] / h.beta);
-        a[ld * CPLX + j] = 0;
     }
-    N(fill_v)(q, j, &h);
+    double re = h->alpha[0], im = h->alpha[1];
+    h->beta = -copysign(sqrt(FMA_D(re, re, FMA_D(im, im, h->tail))), re);
+    double d = re - h->beta, square = FMA_D(d, d, im * im);
+    h->tau[0] = -d / h->beta;
+    h->tau[1] = CPLX ? -im / h->beta : 0;
+    h->inv[0] = CPLX ? d / square : 1 / d;
+    h->inv[1] = CPLX ? -im / square : 0;
+}
+
+/* Column j of T: -tau T s, s = V^H v_j. */
+static void N(t_column)(N(leaf_t) * f, int64_t j, REAL tr, REAL ti)
+{
+    vec_t re[LEAF_VECTORS] = {{0}}, im[LEAF_VECTORS] = {{0}};
+    for (int64_t l = 0; l < j; l++) {
+        REAL sr = f->s[PARTS * l], si = CPLX ? -f->s[PARTS * l + CPLX] : 0;
+        UNROLL for (int v = 0; v < LEAF_VECTORS; v++)
+        {
+            re[v] = vfma(splat(sr), load(f->t[l] + v * VL), re[v]);
+            if (CPLX)
+                im[v] = vfma(splat(si), load(f->t[l] + v * VL), im[v]);
+        }
+    }
+    UNROLL for (int v = 0; v < LEAF_VECTORS; v++)
+        keep(f->t[j] + v * VL, multiple(-tr, -ti, join(re[v], im[v])));
+    f->t[j][PARTS * j] = tr;
+    if (CPLX)
+        f->t[j][PARTS * j + CPLX] = ti;
+}
+
+/* Reflector of column j (larfg of LAPACK) with beta to the diagonal, tau, and its column of T; then
+ * H^H on the leaf's other columns, and the dots of the next column from the same pass. */
+static void N(reflect)(work_t *q, N(leaf_t) * f, int64_t j0, int64_t j, N(dots_t) * dots)
+{
+    N(larfg_t) h;
+    N(dots_t) step, turned;
+    int64_t row = j0 + j;
+    REAL *a = f->base + row * SW;
+    N(larfg)(f, j, row, &h, dots);
+    REAL tr = (REAL)h.tau[0], ti = (REAL)h.tau[1], ir = (REAL)h.inv[0], ii = (REAL)h.inv[1];
+    UNROLL for (int v = 0; v < LEAF_VECTORS; v++)
+    {
+        vec_t old = load(a + v * VL), z = multiple(ir, -ii, dots->v[v]) + old;
+        vec_t w = (vec_t)((index_t)multiple(tr, -ti, z) & lanes(v, j + 1, LEAF));
+        keep(f->s + v * VL, N(product)(load(f->inv + v * VL), z));
+        keep(a + v * VL, old - w);
+        step.v[v] = multiple(ir, ii, w);
+        turned.v[v] = turn(step.v[v]);
+    }
+    a[PARTS * j] = (REAL)(h.beta / h.scale);
+    q->tau[PARTS * row] = tr;
+    f->inv[PARTS * j] = ir;
+    if (CPLX) {
+        a[PARTS * j + CPLX] = 0;
+        q->tau[PARTS * row + CPLX] = ti;
+        f->inv[PARTS * j + CPLX] = ii;
+    }
+    N(t_column)(f, j, tr, ti);
+    if (j + 1 < LEAF && row + 1 < f->m) {
+        *dots = N(sweep)(true, f, j, j + 1, row + 2, &step, &turned);
+        N(sweep_row)(true, false, a + SW, j, 0, &step, &turned, NULL, NULL);
+    }
+}
+
+/* v = x inv, to the working copy and to V, with V's ones and zeros. */
+static void N(finish_leaf)(work_t *q, const N(leaf_t) * f, int64_t p, int64_t j0)
+{
+    for (int64_t i = j0; i < f->m; i++) {
+        REAL *row = f->base + i * SW, *to = q->V.p + i * q->V.rs + PARTS * (j0 - p);
+        int64_t width = min64(i - j0, f->w);
+        UNROLL for (int v = 0; v < LEAF_VECTORS; v++)
+        {
+            vec_t x = load(row + v * VL), y = N(product)(load(f->inv + v * VL), x);
+            index_t mask = lanes(v, 0, width);
+            keep(to + v * VL, select(mask, y, splat(0)));
+            keep(row + v * VL, select(mask, y, x));
+        }
+        if (i - j0 < f->w)
+            to[PARTS * (i - j0)] = 1;
+    }
 }
 
 /* Columns j0 .. j0+w-1, w <= LEAF, one by one, with their T. */
 static void N(leaf)(work_t *q, int64_t p, int64_t j0, int64_t w)
 {
-    for (int64_t j = j0; j < j0 + w; j++) {
-        N(reflect)(q, p, j);
-        int64_t rest = j0 + w - 1 - j, r0 = j / VL * VL, before = j - j0;
-        const REAL *tau = q->tau + PARTS * j;
-        REAL tr = tau[0], ti = CPLX ? tau[CPLX] : 0;
-        if (rest > 0 && (tr != 0 || ti != 0)) {
-            tn(&q->V, j, 1, &q->A, j + 1, rest, r0, q->W);
-            row_scale(q->W.p, q->W.plane, tr, -ti, rest);
-            nn(&q->V, j, 1, &q->A, j + 1, rest, r0, q->W);
-        }
-        if (before > 0)
-            tn(&q->V, j0, before, &q->V, j, 1, r0, q->W);
-        for (int64_t a = 0; a < before; a++) {
-            REAL *row = q->T.p + (j0 - p + a) * q->T.rs;
-            double sr = 0, si = 0;
-            for (int64_t l = a; l < before; l++) {
-                double xr = (double)row[j0 - p + l],
-                       xi = CPLX ? (double)row[q->T.plane * CPLX + j0 - p + l] : 0;
-                double wr = (double)q->W.p[l * q->W.rs],
-                       wi = CPLX ? (double)q->W.p[l * q->W.rs + q->W.plane * CPLX] : 0;
-                sr += xr * wr - xi * wi;
-                si += xr * wi + xi * wr;
-            }
-            row[j - p] = (REAL) - (sr * (double)tr - si * (double)ti);
-            if (CPLX)
-                row[q->T.plane * CPLX + j - p] = (REAL) - (sr * (double)ti + si * (double)tr);
-        }
-        q->T.p[(j - p) * q->T.rs + j - p] = tr;
-        if (CPLX)
-            q->T.p[(j - p) * q->T.rs + q->T.plane * CPLX + j - p] = ti;
-    }
+    N(leaf_t) f = {.base = at(q, 0, j0), .m = q->m, .w = w};
+    N(dots_t) dots = N(tail_dots)(&f, 0, j0);
+    for (int64_t j = 0; j < w; j++)
+        N(reflect)(q, &f, j0, j, &dots);
+    N(finish_leaf)(q, &f, p, j0);
+    for (int64_t l = 0; l < w; l++)
+        for (int64_t a = 0; a <= l; a++)
+            memcpy(q->T.p + (j0 - p + a) * q->T.rs + PARTS * (j0 - p + l), f.t[l] + PARTS * a,
+                   PARTS * sizeof(REAL));
 }
 
 static void N(factor_panel)(work_t *q, int64_t p, int64_t j0, int64_t w)
@@ -523,9 +640,58 @@ static void N(factor_panel)(work_t *q, int64_t p, int64_t j0, int64_t w)
     }
     int64_t w1 = round_up(w / 2, LEAF);
     N(factor_panel)(q, p, j0, w1);
-    N(update)(q, p, j0, w1, j0 + w1, w - w1);
+    N(update)(q, p, j0, w1, j0 + w1, j0 + w);
     N(factor_panel)(q, p, j0 + w1, w - w1);
+    double since = q->times ? gb10_seconds() : 0;
     N(t_join)(q, p, j0, w1, w - w1);
+    if (q->times) {
+        q->times->factor -= gb10_seconds() - since;
+        gb10_lap(&since, &q->times->form_t);
+    }
+}
+
+/* ---- T of the file where its blocks are no multiple of a leaf ---- */
+
+/* sum of conj(V(i, a)) V(i, j) over all rows of the panel; parts in `sum`. */
+static void N(v_dot)(const work_t *q, int64_t p, int64_t a, int64_t j, double sum[2])
+{
+    sum[0] = sum[1] = 0;
+    for (int64_t i = q->m - 1; i >= p + j; i--) {
+        const REAL *x = q->V.p + i * q->V.rs + PARTS * a, *y = q->V.p + i * q->V.rs + PARTS * j;
+        sum[0] += (double)x[0] * (double)y[0] + (CPLX ? (double)x[CPLX] * (double)y[CPLX] : 0);
+        sum[1] += CPLX ? (double)x[0] * (double)y[CPLX] - (double)x[CPLX] * (double)y[0] : 0;
+    }
+}
+
+/* T of columns j0 .. j0+w-1 of the panel from p, whose V is in place: by columns up to a leaf. */
+static void N(larft)(work_t *q, int64_t p, int64_t j0, int64_t w)
+{
+    if (w > LEAF) {
+        int64_t w1 = round_up(w / 2, LEAF);
+        N(larft)(q, p, j0, w1);
+        N(larft)(q, p, j0 + w1, w - w1);
+        N(t_join)(q, p, p + j0, w1, w - w1);
+        return;
+    }
+    for (int64_t j = j0; j < j0 + w; j++) {
+        const REAL *tau = q->tau + PARTS * (p + j);
+        double tr = (double)tau[0], ti = CPLX ? (double)tau[CPLX] : 0, s[LEAF][2];
+        for (int64_t l = j0; l < j; l++)
+            N(v_dot)(q, p, l, j, s[l - j0]);
+        for (int64_t a = j0; a <= j; a++) {
+            const REAL *row = q->T.p + a * q->T.rs;
+            double re = a == j ? -1 : 0, im = 0;
+            for (int64_t l = a; l < j; l++) {
+                double xr = (double)row[PARTS * l], xi = CPLX ? (double)row[PARTS * l + CPLX] : 0;
+                re += xr * s[l - j0][0] - xi * s[l - j0][1];
+                im += xr * s[l - j0][1] + xi * s[l - j0][0];
+            }
+            REAL *to = q->T.p + a * q->T.rs + PARTS * j;
+            to[0] = (REAL)(im * ti - re * tr);
+            if (CPLX)
+                to[CPLX] = (REAL)-(re * ti + im * tr);
+        }
+    }
 }
 
 /* ---- in and out ---- */
@@ -547,23 +713,20 @@ static size_t N(layout)(work_t *q, const gb10_geqrf_args_t *args, char *base)
 {
     size_t used = 0;
     int64_t line = 64 / (int64_t)sizeof(REAL);
-    *q = (work_t){.m = args->A->m, .n = args->A->n};
+    *q = (work_t){.m = args->A->m, .n = args->A->n, .times = args->times};
     q->k = min64(q->m, q->n);
-    q->nb = min64(args->nb, q->k);
-    q->block = block_width(q->nb, q->k);
-    int64_t ld = round_up(q->m, VL), width = round_up(q->block, VL) + VL;
-    if (ld >= 4 * line)
-        ld = round_up(ld, 2 * line) + line; /* an odd number of lines: columns spread over sets */
-    int64_t strip = round_up(STRIP > width ? STRIP : width, VL);
-    int64_t cs = ld * PARTS + (CPLX && ld >= 4 * line ? line : 0); /* odd as well */
-    q->A = q->V = (panel_t){NULL, ld, cs};
-    q->T = q->X = (rows_t){NULL, width * PARTS, width};
-    q->W = (rows_t){NULL, strip * PARTS, strip};
-    q->A.p = N(take)(base, &used, q->A.cs * q->n);
-    q->V.p = N(take)(base, &used, q->V.cs * q->k);
-    q->T.p = N(take)(base, &used, q->T.rs * q->block);
-    q->X.p = N(take)(base, &used, q->X.rs * q->block);
-    q->W.p = N(take)(base, &used, q->W.rs * q->block);
+    q->nb = q->k > 0 ? min64(args->nb, q->k) : 1;
+    q->aligned = q->nb == q->k || q->nb % LEAF == 0;
+    q->block = min64(q->k, q->aligned ? round_up(BLOCK, q->nb) : BLOCK);
+    int64_t widest = q->block > q->nb ? q->block : q->nb, strips = (PARTS * q->n + SW - 1) / SW;
+    int64_t width = round_up(PARTS * widest, LEAF_VECTORS * VL), wide = round_up(width, SW);
+    q->strip = q->m * SW + line; /* an odd number of lines: strips spread over sets */
+    q->V = q->T = (mat_t){NULL, width};
+    q->A = N(take)(base, &used, strips * q->strip);
+    q->V.p = N(take)(base, &used, q->m * width);
+    q->T.p = N(take)(base, &used, widest * width);
+    q->W.p = N(take)(base, &used, widest * (wide > GROUP * SW ? wide : GROUP * SW));
+    q->X.p = N(take)(base, &used, widest * (wide > GROUP * SW ? wide : GROUP * SW));
     q->tau = N(take)(base, &used, PARTS * q->k);
     q->shift = base ? (int *)(void *)(base + used) : NULL;
     return used + (size_t)round_up(q->n * (int64_t)sizeof(int), 64);
@@ -592,33 +755,37 @@ static void N(geqrf)(const gb10_geqrf_args_t *args, void *workspace)
 #undef NAME3
 #undef NAME2
 #undef vec_t
-#undef index_t
 #undef work_t
-#undef panel_t
-#undef rows_t
+#undef mat_t
+#undef index_t
 #undef VL
 #undef PARTS
-#undef FMA
+#undef SW
+#undef LEAF
+#undef vfma
+#undef vfnma
 #undef ABS
 #undef TOP
 #undef TINY
-#undef EXP_HIGH
-#undef EXP_DROP
-#undef EXP_LOW
-#undef vfma
-#undef vfnma
+#undef HIGHEST
+#undef LOWEST
+#undef EXP_RESCUE
+#undef LEAST
+#undef INDEX
 #undef splat
-#undef hsum
 #undef load
 #undef keep
-#undef TN_A
-#undef TN_C
-#undef NN_R
-#undef NN_C
+#undef turn
+#undef multiple
+#undef join
+#undef join_conj
+#undef at
+#undef TILE
+#undef WIDEST
 #undef tn
 #undef nn
-#undef combine
-#undef row_scale
+#undef lanes
+#undef select
 #undef N
 #undef LETTER
 #undef REAL

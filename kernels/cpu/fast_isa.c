@@ -10,10 +10,15 @@
 #include "kernels/core/stopwatch.h"
 #include "kernels/core/view.h"
 
-#if defined(__AVX2__)
-enum { VECTOR_BYTES = 32, TILE_COLS = 3, TILE_ROWS = 3, TILE_OUT = 4 };
+/* TILE_SUMS: vectors of sums that a tile of the product kernels keeps in registers. */
+#if defined(__AVX512F__)
+enum { VECTOR_BYTES = 64, TILE_SUMS = 24, LEAF_VECTORS = 1 };
+#elif defined(__AVX2__)
+enum { VECTOR_BYTES = 32, TILE_SUMS = 12, LEAF_VECTORS = 2 };
+#elif defined(__aarch64__)
+enum { VECTOR_BYTES = 16, TILE_SUMS = 24, LEAF_VECTORS = 4 };
 #else
-enum { VECTOR_BYTES = 16, TILE_COLS = 3, TILE_ROWS = 3, TILE_OUT = 4 };
+enum { VECTOR_BYTES = 16, TILE_SUMS = 12, LEAF_VECTORS = 4 };
 #endif
 /* Fused a b + c and c - a b of whole vectors. GCC 12 keeps a loop over lanes out of registers
  * (measured: the product kernels ran at a third of the speed), so the two instruction sets have it
@@ -38,13 +43,13 @@ enum { VECTOR_BYTES = 16, TILE_COLS = 3, TILE_ROWS = 3, TILE_OUT = 4 };
 #endif
 
 enum {
-    FEW = 4,          /* reflectors applied together where V has a short tail                    */
-    LEAF = 8,         /* columns factored without blocking                                      */
-    BLOCK = 32,       /* least width of an internal block; a multiple of the file's nb          */
-    ROWS_CHUNK = 512, /* rows summed in one run: bounds the error of long sums, fits the cache  */
-    STRIP = 48,       /* trailing columns updated together, at most and at least; a multiple of   */
-    STRIP_LEAST = 12, /* every tile's width                                                       */
-    STRIP_BYTES = 160 << 10 /* of them: they are read twice, the second time from the cache */
+    FEW = 4,               /* reflectors applied together where V has a short tail              */
+    STRIP = 4,             /* vectors of columns in a strip                                     */
+    GROUP = 4,             /* strips updated together                                           */
+    BLOCK = 32,            /* least width of an internal block                                  */
+    RUN_BYTES = 16 << 10,  /* of V in a run of rows                                             */
+    RUN_LEAST = 16,
+    RUN_MOST = 256 /* rows summed in one run: bounds the error of long sums */
 };
 
 /* Fused where the machine has it; written out, since contraction is off. */
@@ -57,6 +62,7 @@ enum {
 #endif
 
 #define INLINE         static inline __attribute__((always_inline))
+#define ALIGNED        __attribute__((aligned(64)))
 #define UNROLL         _Pragma("GCC unroll 8")
 #define JOIN3(a, b, c) a##_##b##_##c
 #define JOIN(a, b, c)  JOIN3(a, b, c)
@@ -69,37 +75,6 @@ static inline int64_t round_up(int64_t n, int64_t to)
 static inline int64_t min64(int64_t a, int64_t b)
 {
     return a < b ? a : b;
-}
-
-/* Width of the internal blocks: T of the file is cut from the diagonal of their T. */
-static int64_t block_width(int64_t nb, int64_t k)
-{
-    nb = min64(nb, k);
-    return nb >= BLOCK || nb < 1 ? nb : (BLOCK + nb - 1) / nb * nb;
-}
-
-/* A sum of squares in eight interleaved parts, each with the rounding errors it has met: beta must
- * be right to the last bit or so, since its error enters every later column. */
-typedef struct sum {
-    double part[8], lost[8];
-} sum_t;
-
-INLINE void sum_add(sum_t *s, int at, double y)
-{
-    double next = FMA_D(y, y, s->part[at]);
-    s->lost[at] += FMA_D(y, y, -(next - s->part[at]));
-    s->part[at] = next;
-}
-
-static double sum_total(const sum_t *s)
-{
-    double total = 0, lost = 0;
-    for (int i = 0; i < 8; i++) {
-        double next = total + s->part[i];
-        lost += s->part[i] - (next - total) + s->lost[i];
-        total = next;
-    }
-    return total + lost;
 }
 
 #define LETTER s

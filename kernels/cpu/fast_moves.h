@@ -1,238 +1,147 @@
-/* In and out of the cpu backend: between the views of a call and the panels of the working copy.
+/* In and out of the cpu backend: between the views of a call and the strips of the working copy.
  * Part of fast_body.h, which includes it once per type; its names and macros are used here. */
 
-/* Transposes VL vectors of VL numbers: each step exchanges the off-diagonal blocks of size d. */
-INLINE void N(transpose)(vec_t *x)
+/* ---- in ---- */
+
+/* Row i of a strip's columns, `numbers` of them, the rest zero. */
+INLINE void N(load_row)(REAL *row, const REAL *src, int64_t cs, int64_t numbers)
 {
-    UNROLL for (int d = (int)VL / 2; d > 0; d /= 2)
-    {
-        index_t low, high;
-        UNROLL for (int l = 0; l < (int)VL; l++)
-        {
-            low[l] = l & d ? (int)VL + l - d : l;
-            high[l] = l & d ? (int)VL + l : l + d;
-        }
-        UNROLL for (int r = 0; r < (int)VL; r++)
-        {
-            if (r & d)
-                continue;
-            vec_t a = x[r], b = x[r + d];
-            x[r] = __builtin_shuffle(a, b, low);
-            x[r + d] = __builtin_shuffle(a, b, high);
-        }
+    if (cs == 1 && numbers == SW) {
+        memcpy(row, src, (size_t)SW * sizeof(REAL));
+        return;
     }
+    for (int64_t c = 0; c < SW; c++)
+        row[c] = c >= numbers ? 0 : src[cs == 1 ? c : c / PARTS * PARTS * cs + c % PARTS];
 }
 
-/* VL x VL numbers between rows of a view (contiguous, any alignment) and columns of a panel. */
-INLINE void N(rows_to_panel)(const REAL *row, int64_t rs, REAL *column, int64_t cs, int64_t ld)
+/* Columns from j0 on to their strip, with the largest entries of each, NaN where one is not finite.
+ * Column-major views are read down their columns. */
+static void N(load_strip)(work_t *q, const gb10_view_t *A, const REAL *src, int64_t j0, REAL *top)
 {
-    vec_t re[VL], im[VL];
-    (void)ld, (void)im;
-    UNROLL for (int r = 0; r < (int)VL; r++)
-    {
-#if CPLX
-        vec_t a, b;
-        memcpy(&a, row + r * rs, sizeof a);
-        memcpy(&b, row + r * rs + VL, sizeof b);
-        index_t even, odd;
-        UNROLL for (int l = 0; l < (int)VL; l++)
+    REAL *to = at(q, 0, j0);
+    int64_t numbers = min64(SW, PARTS * (q->n - j0)), rs = PARTS * A->rs;
+    vec_t high[STRIP], odd[STRIP];
+    src += PARTS * j0 * A->cs;
+    UNROLL for (int v = 0; v < STRIP; v++) high[v] = odd[v] = splat(0);
+    for (int64_t i = 0; i < q->m; i++) {
+        N(load_row)(to + i * SW, src + i * rs, A->cs, numbers);
+        UNROLL for (int v = 0; v < STRIP; v++)
         {
-            even[l] = 2 * l;
-            odd[l] = 2 * l + 1;
+            vec_t x = load(to + i * SW + v * VL), size = N(absolute)(x);
+            index_t more = size > high[v];
+            high[v] = select(more, size, high[v]);
+            odd[v] += x * 0; /* NaN for NaN and Inf */
         }
-        re[r] = __builtin_shuffle(a, b, even);
-        im[r] = __builtin_shuffle(a, b, odd);
-#else
-        memcpy(&re[r], row + r * rs, sizeof re[r]);
-#endif
     }
-    N(transpose)(re);
-    if (CPLX)
-        N(transpose)(im);
-    UNROLL for (int c = 0; c < (int)VL; c++)
-    {
-        keep(column + c * cs, re[c]);
-        if (CPLX)
-            keep(column + c * cs + ld, im[c]);
-    }
+    UNROLL for (int v = 0; v < STRIP; v++) keep(top + v * VL, high[v] + odd[v]);
 }
 
-INLINE void N(panel_to_rows)(REAL *row, int64_t rs, const REAL *column, int64_t cs, int64_t ld)
+/* Scales column j of a strip by 2^-shift; an entry stays different from zero. */
+static void N(scale_column)(const work_t *q, REAL *x, int shift)
 {
-    vec_t re[VL], im[VL];
-    (void)ld, (void)im;
-    UNROLL for (int c = 0; c < (int)VL; c++)
-    {
-        re[c] = load(column + c * cs);
-        if (CPLX)
-            im[c] = load(column + c * cs + ld);
-    }
-    N(transpose)(re);
-    if (CPLX)
-        N(transpose)(im);
-    UNROLL for (int r = 0; r < (int)VL; r++)
-    {
-#if CPLX
-        index_t first, second;
-        UNROLL for (int l = 0; l < (int)VL; l++)
-        {
-            first[l] = l / 2 + (l & 1) * (int)VL;
-            second[l] = first[l] + (int)VL / 2;
+    for (int64_t i = 0; i < q->m; i++)
+        for (int part = 0; part < PARTS; part++) {
+            REAL old = x[i * SW + part], y = (REAL)ldexp((double)old, -shift);
+            x[i * SW + part] = y == 0 && old != 0 ? (REAL)copysign((double)TINY, (double)old) : y;
         }
-        vec_t a = __builtin_shuffle(re[r], im[r], first);
-        vec_t b = __builtin_shuffle(re[r], im[r], second);
-        memcpy(row + r * rs, &a, sizeof a);
-        memcpy(row + r * rs + VL, &b, sizeof b);
-#else
-        memcpy(row + r * rs, &re[r], sizeof re[r]);
-#endif
-    }
 }
 
-INLINE void N(get)(REAL *column, int64_t ld, int64_t i, const REAL *src)
+/* False when the norm of a column that was scaled down exceeds the type's range. */
+static bool N(norm_fits)(const work_t *q, const REAL *x, int shift)
 {
-    column[i] = src[0];
-    if (CPLX)
-        column[ld * CPLX + i] = src[CPLX];
+    double sum = 0, lost = 0;
+    for (int64_t i = 0; i < q->m; i++)
+        for (int part = 0; part < PARTS; part++) {
+            double y = (double)x[i * SW + part], next = FMA_D(y, y, sum);
+            lost += FMA_D(y, y, -(next - sum));
+            sum = next;
+        }
+    return sqrt(sum + lost) <= ldexp((double)TOP, -shift);
 }
 
-/* The working copy of matrix b: by square blocks where the view is row-major. */
-static void N(load_matrix)(work_t *q, const gb10_view_t *A, int64_t b)
+/* The working copy of matrix b, scanned, its columns scaled where they need it. */
+static gb10_info_t N(load_matrix)(work_t *q, const gb10_view_t *A, int64_t b)
 {
     const REAL *src = gb10_view_at(A, b);
-    const panel_t *to = &q->A;
-    int64_t rs = PARTS * A->rs, cs = PARTS * A->cs;
-    int64_t m = A->cs == 1 ? q->m / VL * VL : 0, n = A->cs == 1 ? q->n / VL * VL : 0;
-    for (int64_t i = 0; i < m; i += VL)
-        for (int64_t j = 0; j < n; j += VL)
-            N(rows_to_panel)(src + i * rs + j * cs, rs, to->p + j * to->cs + i, to->cs, to->ld);
-    for (int64_t j = 0; j < q->n; j++) {
-        REAL *column = to->p + j * to->cs;
-        for (int64_t i = j < n ? m : 0; i < q->m; i++)
-            N(get)(column, to->ld, i, src + i * rs + j * cs);
-        for (int part = 0; part < PARTS; part++)
-            memset(column + part * to->ld + q->m, 0, (size_t)(to->ld - q->m) * sizeof(REAL));
-    }
-}
-
-/* Largest entry of column j, or NaN when one is not finite. */
-static REAL N(column_top)(const work_t *q, int64_t j)
-{
-    const REAL *x = q->A.p + j * q->A.cs;
-    REAL top[16] = {0}, odd[16] = {0};
-    for (int64_t i = 0; i < PARTS * q->A.ld; i += VL) {
-        for (int l = 0; l < (int)VL; l++) {
-            REAL y = ABS(x[i + l]);
-            top[l] = y > top[l] ? y : top[l];
-            odd[l] += x[i + l] * 0; /* NaN for NaN and Inf */
-        }
-    }
-    for (int l = 1; l < (int)VL; l++) {
-        top[0] = top[l] > top[0] ? top[l] : top[0];
-        odd[0] += odd[l];
-    }
-    return top[0] + odd[0];
-}
-
-/* Scans and scales the columns. */
-static gb10_info_t N(prepare)(work_t *q)
-{
     gb10_info_t info = GB10_INFO_OK;
-    for (int64_t j = 0; j < q->n; j++) {
-        REAL top = N(column_top)(q, j), *x = q->A.p + j * q->A.cs;
-        q->shift[j] = 0;
-        if (!(top <= TOP))
-            return GB10_INFO_NONFINITE;
-        if (top == 0)
-            continue;
-        int e = ilogb((double)top), shift = e >= EXP_HIGH ? EXP_DROP : e < EXP_LOW ? e : 0;
-        q->shift[j] = shift;
-        for (int64_t i = 0; shift != 0 && i < PARTS * q->A.ld; i++) {
-            REAL y = (REAL)ldexp((double)x[i], -shift);
-            x[i] = y == 0 && x[i] != 0 ? (REAL)copysign((double)TINY, (double)x[i]) : y;
-        }
-        if (shift > 0) {
-            sum_t s = {{0}, {0}};
-            double scale = ldexp(1, -(EXP_HIGH > 900 ? 900 : EXP_HIGH));
-            for (int part = 0; part < PARTS; part++)
-                N(squares)(&s, x + part * q->A.ld, q->m, scale);
-            if (!(sqrt(sum_total(&s)) <= ldexp((double)TOP, -shift) * scale))
+    ALIGNED REAL tops[SW];
+    for (int64_t j0 = 0; j0 < q->n; j0 += SW / PARTS) {
+        N(load_strip)(q, A, src, j0, tops);
+        for (int64_t j = j0; j < min64(q->n, j0 + SW / PARTS); j++) {
+            REAL top = tops[PARTS * (j - j0)], other = tops[PARTS * (j - j0) + CPLX];
+            REAL *x = at(q, 0, j);
+            top = top != top || other <= top ? top : other; /* NaN stays */
+            q->shift[j] = 0;
+            if (!(top <= TOP))
+                return GB10_INFO_NONFINITE;
+            if (top == 0 || (top < HIGHEST && top > LOWEST))
+                continue;
+            q->shift[j] = ilogb((double)top);
+            N(scale_column)(q, x, q->shift[j]);
+            if (q->shift[j] > 0 && !N(norm_fits)(q, x, q->shift[j]))
                 info = GB10_INFO_NOT_REPRESENTABLE;
         }
     }
     return info;
 }
 
+/* ---- out ---- */
+
 /* Gives R its scale back; false when an entry does not fit the type. */
 static bool N(rescale)(work_t *q)
 {
     bool fits = true;
     for (int64_t j = 0; j < q->n; j++)
-        for (int part = 0; q->shift[j] != 0 && part < PARTS; part++)
-            for (int64_t i = 0; i <= j && i < q->k; i++) {
-                REAL *x = q->A.p + j * q->A.cs + part * q->A.ld + i;
+        for (int64_t i = 0; q->shift[j] != 0 && i <= j && i < q->k; i++)
+            for (int part = 0; part < PARTS; part++) {
+                REAL *x = at(q, i, j) + part;
                 *x = (REAL)ldexp((double)*x, q->shift[j]);
                 fits = fits && ABS(*x) <= TOP;
             }
     return fits;
 }
 
-INLINE void N(put)(REAL *dst, const REAL *src, int64_t ld, int64_t i)
-{
-    dst[0] = src[i];
-    if (CPLX)
-        dst[CPLX] = src[ld * CPLX + i];
-}
+/* What an output shows of the working copy: below the diagonal, and on and above it. */
+typedef enum N(show) { N(SHOW_V), N(SHOW_R), N(SHOW_BOTH) } N(show_t);
 
-INLINE void N(put_number)(REAL *dst, REAL x)
+/* Row i of an output with contiguous rows. */
+INLINE void N(store_row)(const work_t *q, REAL *row, int64_t n, int64_t i, N(show_t) show)
 {
-    dst[0] = x;
-    if (CPLX)
-        dst[CPLX] = 0;
-}
-
-/* Part of row i of a matrix, columns j0 .. j1-1; `from` NULL gives zeros. */
-INLINE void N(put_row)(REAL *row, int64_t cs, const panel_t *from, int64_t i, int64_t j0,
-                       int64_t j1)
-{
-    for (int64_t j = j0; from && j < j1; j++)
-        N(put)(row + PARTS * j * cs, from->p + j * from->cs, from->ld, i);
-    for (int64_t j = j0; !from && j < j1; j++)
-        N(put_number)(row + PARTS * j * cs, 0);
-}
-
-/* Rows i0 .. i1-1 and columns j0 .. j1-1 of a matrix at `base`, which may cross the diagonal. */
-static void N(put_block)(const gb10_view_t *out, REAL *base, const panel_t *lower,
-                         const panel_t *upper, const int64_t at[4])
-{
-    int64_t j0 = at[2], j1 = at[3];
-    for (int64_t i = at[0]; i < at[1]; i++) {
-        REAL *row = base + PARTS * i * out->rs;
-        int64_t middle = i < j0 ? j0 : min64(i, j1);
-        N(put_row)(row, out->cs, lower, i, j0, middle);
-        N(put_row)(row, out->cs, upper, i, middle, j1);
-        if (!upper && middle == i && i < j1)
-            N(put_number)(row + PARTS * i * out->cs, 1);
+    int64_t c = 0, diagonal = PARTS * i, end = PARTS * n;
+    const REAL *from = q->A + i * SW;
+    for (; c + VL <= end; c += VL) {
+        vec_t x = load(from + c % SW);
+        if (show == N(SHOW_V) && c + VL > diagonal)
+            x = (vec_t)((index_t)x & (N(numbers)() < (index_t){0} + (INDEX)(diagonal - c < 0 ? 0 : diagonal - c)));
+        if (show == N(SHOW_R) && c < diagonal)
+            x = (vec_t)((index_t)x & (N(numbers)() >= (index_t){0} + (INDEX)(diagonal - c > VL ? VL : diagonal - c)));
+        memcpy(row + c, &x, sizeof x);
+        from += c % SW + VL == SW ? q->strip : 0;
     }
+    for (; c < end; c++) {
+        bool below = c < diagonal, shown = show == N(SHOW_BOTH) || below == (show == N(SHOW_V));
+        row[c] = shown ? from[c % SW] : 0;
+    }
+    if (show == N(SHOW_V) && diagonal < end)
+        row[diagonal] = 1;
 }
 
-/* Writes an m x n view: below the diagonal from `lower`, on and above it from `upper`; NULL gives
- * zeros, below, and a unit diagonal with zeros beyond it, above. */
-static void N(store_matrix)(const gb10_view_t *out, int64_t b, const panel_t *lower,
-                            const panel_t *upper)
+/* Matrix b of an output view, if there is one. Columns of column-major views go down in groups. */
+static void N(store_matrix)(const work_t *q, const gb10_view_t *out, int64_t b, N(show_t) show)
 {
     if (!out)
         return;
     REAL *base = gb10_view_at(out, b);
-    for (int64_t i = 0; i < out->m; i += VL)
-        for (int64_t j = 0; j < out->n; j += VL) {
-            const panel_t *from = i >= j + VL ? lower : j >= i + VL ? upper : NULL;
-            const int64_t at[4] = {i, min64(out->m, i + VL), j, min64(out->n, j + VL)};
-            if (from && out->cs == 1 && at[1] - i == VL && at[3] - j == VL)
-                N(panel_to_rows)
-            (base + PARTS * (i * out->rs + j), PARTS * out->rs, from->p + j * from->cs + i,
-             from->cs, from->ld);
-            else N(put_block)(out, base, lower, upper, at);
+    for (int64_t i = 0; i < out->m && out->cs == 1; i++)
+        N(store_row)(q, base + PARTS * i * out->rs, out->n, i, show);
+    for (int64_t j = 0; j < out->n && out->cs != 1; j++)
+        for (int64_t i = 0; i < out->m; i++) {
+            const REAL *x = at(q, i, j);
+            REAL *to = base + PARTS * (i * out->rs + j * out->cs);
+            bool shown = show == N(SHOW_BOTH) || (i > j) == (show == N(SHOW_V));
+            to[0] = shown ? x[0] : show == N(SHOW_V) && i == j;
+            if (CPLX)
+                to[CPLX] = shown ? x[CPLX] : 0;
         }
 }
 
@@ -242,16 +151,14 @@ static void N(store_t)(const work_t *q, const gb10_view_t *T, int64_t b, int64_t
     if (!T)
         return;
     REAL *base = gb10_view_at(T, b);
-    for (int64_t j = 0; j < w; j++) {
-        int64_t start = j / q->nb * q->nb;
+    for (int64_t start = 0; start < w; start += q->nb)
         for (int64_t i = 0; i < T->m; i++) {
-            REAL *dst = base + PARTS * (i * T->rs + (p + j) * T->cs);
-            if (start + i <= j)
-                N(put)(dst, q->T.p + (start + i) * q->T.rs, q->T.plane, j);
-            else
-                N(put_number)(dst, 0);
+            const REAL *from = q->T.p + (start + i) * q->T.rs + PARTS * start;
+            REAL *to = base + PARTS * (i * T->rs + (p + start) * T->cs);
+            int64_t wide = min64(q->nb, w - start);
+            for (int64_t c = 0; c < PARTS * wide; c++)
+                to[T->cs == 1 ? c : c / PARTS * PARTS * T->cs + c % PARTS] = i < wide ? from[c] : 0;
         }
-    }
 }
 
 static void N(store_tau)(const work_t *q, const gb10_view_t *tau, int64_t b)
@@ -263,30 +170,54 @@ static void N(store_tau)(const work_t *q, const gb10_view_t *tau, int64_t b)
         memcpy(base + PARTS * j * tau->rs, q->tau + PARTS * j, PARTS * sizeof(REAL));
 }
 
-/* One matrix. The outputs are written only when the whole of it is known to be good. */
+/* V of columns p .. p+w-1 with its ones and zeros, from the working copy. */
+static void N(load_v)(work_t *q, int64_t p, int64_t w)
+{
+    for (int64_t i = p; i < q->m; i++)
+        for (int64_t j = 0; j < q->V.rs / PARTS; j++)
+            for (int part = 0; part < PARTS; part++)
+                q->V.p[i * q->V.rs + PARTS * j + part] =
+                    j < w && p + j < i ? at(q, i, p + j)[part] : j < w && p + j == i && part == 0;
+}
+
+static void N(form_t)(work_t *q, const gb10_view_t *T, int64_t b)
+{
+    for (int64_t p = 0; T && p < q->k; p += q->nb) {
+        int64_t w = min64(q->nb, q->k - p);
+        memset(q->T.p, 0, (size_t)(q->T.rs * w) * sizeof(REAL));
+        N(load_v)(q, p, w);
+        N(larft)(q, p, 0, w);
+        N(store_t)(q, T, b, p, w);
+    }
+}
+
+/* One matrix. The outputs are written only when the whole of it is known to be good, T excepted. */
 static gb10_info_t N(factor)(work_t *q, const gb10_geqrf_args_t *args, int64_t b)
 {
     gb10_times_t *times = args->times;
     double since = times ? gb10_seconds() : 0;
-    N(load_matrix)(q, args->A, b);
-    gb10_info_t info = N(prepare)(q);
+    gb10_info_t info = N(load_matrix)(q, args->A, b);
     if (info != GB10_INFO_OK)
         return info;
     gb10_lap(&since, times ? &times->pack : NULL);
     for (int64_t p = 0; p < q->k; p += q->block) {
         int64_t w = min64(q->block, q->k - p);
         memset(q->T.p, 0, (size_t)(q->T.rs * w) * sizeof(REAL));
+        memset(q->V.p + p * q->V.rs, 0, (size_t)(q->V.rs * w) * sizeof(REAL));
         N(factor_panel)(q, p, p, w);
-        N(store_t)(q, args->T, b, p, w);
-        if (p + w < q->n)
-            N(update)(q, p, p, w, p + w, q->n - p - w);
+        if (q->aligned)
+            N(store_t)(q, args->T, b, p, w);
+        N(update)(q, p, p, w, p + w, q->n);
     }
     gb10_lap(&since, times ? &times->factor : NULL);
+    if (!q->aligned)
+        N(form_t)(q, args->T, b);
+    gb10_lap(&since, times ? &times->form_t : NULL);
     if (!N(rescale)(q))
         return GB10_INFO_NOT_REPRESENTABLE;
-    N(store_matrix)(args->V, b, &q->V, NULL);
-    N(store_matrix)(args->R, b, NULL, &q->A);
-    N(store_matrix)(args->packed, b, &q->V, &q->A);
+    N(store_matrix)(q, args->V, b, N(SHOW_V));
+    N(store_matrix)(q, args->R, b, N(SHOW_R));
+    N(store_matrix)(q, args->packed, b, N(SHOW_BOTH));
     N(store_tau)(q, args->tau, b);
     gb10_lap(&since, times ? &times->unpack : NULL);
     return GB10_INFO_OK;
