@@ -40,7 +40,7 @@ typedef int64_t index_t __attribute__((vector_size(VECTOR_BYTES)));
 #define LOWEST     0x1p-28F
 #define LEAST      0x1p-90
 #define EXP_RESCUE (-120)
-#define INDEX int32_t
+#define INDEX      int32_t
 #else
 #define vfma(a, b, c)  VFMA_D(a, b, c)
 #define vfnma(a, b, c) VFNMA_D(a, b, c)
@@ -50,8 +50,8 @@ typedef int64_t index_t __attribute__((vector_size(VECTOR_BYTES)));
 #define HIGHEST        0x1p450
 #define LOWEST         0x1p-300
 #define LEAST          0x1p-800
-#define EXP_RESCUE (-1000)
-#define INDEX int64_t
+#define EXP_RESCUE     (-1000)
+#define INDEX          int64_t
 #endif
 
 /* Row-major numbers. */
@@ -63,7 +63,7 @@ typedef struct mat_t {
 typedef struct work_t {
     int64_t m, n, k, nb, block;
     bool aligned; /* the file's T is cut from the diagonal of the blocks' T */
-    REAL *A; /* strip s at A + s * strip */
+    REAL *A;      /* strip s at A + s * strip */
     int64_t strip;
     mat_t V, T, W, X; /* V: rows of the whole matrix, columns of the panel */
     REAL *tau;        /* PARTS each */
@@ -232,13 +232,13 @@ INLINE void N(nn_tile)(int nr, int nv, N(put_t) put, mat_t V, int64_t na, mat_t 
 
 /* All of V's columns against nv vectors; every tile shape has its own code. TILE(nv) columns, then
  * two, then one. */
-#define TILE(nv) (TILE_SUMS / ((nv) * PARTS) < 1 ? 1 : TILE_SUMS / ((nv) * PARTS))
+#define TILE(nv) (TILE_SUMS / ((nv)*PARTS) < 1 ? 1 : TILE_SUMS / ((nv)*PARTS))
 INLINE void N(tn_vectors)(int nv, bool add, mat_t V, int64_t na, mat_t C, int64_t rows, mat_t W)
 {
     int64_t a = 0;
 #define TN_STEP(step)                                                                              \
     for (; a + (step) <= na; a += (step))                                                          \
-    N(tn_tile)                                                                                     \
+        N(tn_tile)                                                                                 \
     (step, nv, add, (mat_t){V.p + PARTS * a, V.rs}, C, rows, (mat_t){W.p + a * W.rs, W.rs})
     TN_STEP(TILE(nv));
     if (TILE(nv) > 4)
@@ -254,7 +254,7 @@ INLINE void N(nn_vectors)(int nv, N(put_t) put, mat_t V, int64_t na, mat_t W, in
     int64_t i = 0;
 #define NN_STEP(step)                                                                              \
     for (; i + (step) <= rows; i += (step))                                                        \
-    N(nn_tile)                                                                                     \
+        N(nn_tile)                                                                                 \
     (step, nv, put, (mat_t){V.p + i * V.rs, V.rs}, na, W, (mat_t){C.p + i * C.rs, C.rs})
     NN_STEP(TILE(nv));
     if (TILE(nv) > 4)
@@ -276,7 +276,7 @@ static void N(tn)(bool add, mat_t V, int64_t na, mat_t C, int64_t nv, int64_t ro
         int64_t left = min64(nv - v, WIDEST);
 #define TN_CASE(width)                                                                             \
     if (left == (width))                                                                           \
-        N(tn_vectors)(width, add, V, na, c, rows, w)
+    N(tn_vectors)(width, add, V, na, c, rows, w)
         TN_CASE(1);
         TN_CASE(2);
 #if !CPLX
@@ -360,8 +360,9 @@ static void N(update_together)(work_t *q, int64_t p, int64_t j0, int64_t w, int6
                    (mat_t){q->W.p + s * wide, SW});
         }
         for (int s = 0; s < count; s++)
-            N(t_apply)((mat_t){(REAL *)T, q->T.rs}, w, (mat_t){q->W.p + s * wide, SW}, piece[s].nv,
-                       (mat_t){q->X.p + s * wide, SW});
+            N(t_apply)
+            ((mat_t){(REAL *)T, q->T.rs}, w, (mat_t){q->W.p + s * wide, SW}, piece[s].nv,
+             (mat_t){q->X.p + s * wide, SW});
         for (int64_t i = j0; i < q->m; i += run) {
             mat_t V = {q->V.p + i * q->V.rs + t0, q->V.rs};
             for (int s = 0; s < count; s++)
@@ -371,12 +372,12 @@ static void N(update_together)(work_t *q, int64_t p, int64_t j0, int64_t w, int6
     }
 }
 
-/* The same. Where V has few rows below its triangle, that triangle decides how large T can grow,
- * and with it the error: then a few reflectors are applied at a time, whose T are on the diagonal
- * of T. A leaf has already treated the columns that share its last vector. */
+/* The same, some reflectors at a time, whose T are on the diagonal of T. Where V has few rows below
+ * its triangle, that triangle decides how large T can grow, and with it the error. A leaf has
+ * already treated the columns that share its last vector. */
 static void N(update)(work_t *q, int64_t p, int64_t j0, int64_t w, int64_t c0, int64_t c1)
 {
-    int64_t below = q->m - j0 - w, step = below < w ? FEW : w;
+    int64_t below = q->m - j0 - w, step = below < w ? FEW : APPLY;
     c0 = round_up(c0, LEAF);
     c1 = min64(round_up(c1, LEAF), q->n);
     for (int64_t j = 0; j < w && c0 < c1; j += step)
@@ -466,27 +467,43 @@ INLINE void N(sweep_row)(bool update, bool sum, REAL *row, int64_t j, int64_t ne
     }
 }
 
-/* That for rows r0 .. m-1: the update of one column and the dots of the next in one pass. */
+/* That for rows r0 .. r1-1 from the last to the first: the update of one column and the dots of the
+ * next in one pass. */
+INLINE N(dots_t) N(sweep_run)(bool update, const N(leaf_t) * f, int64_t j, int64_t next, int64_t r0,
+                              int64_t r1, const N(dots_t) * step, const N(dots_t) * turned)
+{
+    vec_t re[2][LEAF_VECTORS] = {{{0}}}, im[2][LEAF_VECTORS] = {{{0}}};
+    REAL *row = f->base + (r1 - 1) * SW;
+    N(dots_t) dots;
+    for (int64_t i = (r1 - r0) / 2; i > 0; i--) {
+        N(sweep_row)(update, true, row, j, next, step, turned, re[0], im[0]);
+        N(sweep_row)(update, true, row - SW, j, next, step, turned, re[1], im[1]);
+        row -= 2 * SW;
+    }
+    if ((r1 - r0) % 2)
+        N(sweep_row)(update, true, row, j, next, step, turned, re[0], im[0]);
+    UNROLL for (int v = 0; v < LEAF_VECTORS; v++) dots.v[v] =
+        join_conj(re[0][v] + re[1][v], im[0][v] + im[1][v]);
+    return dots;
+}
+
+/* The same for all rows from r0 on: sums of short runs are added up over longer ones, and those to
+ * the whole, so that rounding errors grow with neither. */
 INLINE N(dots_t) N(sweep)(bool update, const N(leaf_t) * f, int64_t j, int64_t next, int64_t r0,
                           const N(dots_t) * step, const N(dots_t) * turned)
 {
-    N(dots_t) dots = {{{0}}};
-    for (int64_t end = f->m; end > r0; end -= RUN_MOST) {
-        int64_t i = end - 1, first = end - RUN_MOST > r0 ? end - RUN_MOST : r0;
-        vec_t re[2][LEAF_VECTORS] = {{{0}}}, im[2][LEAF_VECTORS] = {{{0}}};
-        for (; i > first; i -= 2) {
-            REAL *row = f->base + i * SW;
-            N(sweep_row)(update, true, row, j, next, step, turned, re[0], im[0]);
-            N(sweep_row)(update, true, row - SW, j, next, step, turned, re[1], im[1]);
+    N(dots_t) total = {{{0}}};
+    for (int64_t end = f->m; end > r0; end -= SWEEP_MOST) {
+        int64_t first = end - SWEEP_MOST > r0 ? end - SWEEP_MOST : r0;
+        N(dots_t) part = {{{0}}};
+        for (int64_t i = end; i > first; i -= SWEEP_RUN) {
+            int64_t begin = i - SWEEP_RUN > first ? i - SWEEP_RUN : first;
+            N(dots_t) run = N(sweep_run)(update, f, j, next, begin, i, step, turned);
+            UNROLL for (int v = 0; v < LEAF_VECTORS; v++) part.v[v] += run.v[v];
         }
-        if (i == first)
-            N(sweep_row)(update, true, f->base + i * SW, j, next, step, turned, re[0], im[0]);
-        UNROLL for (int v = 0; v < LEAF_VECTORS; v++)
-        {
-            dots.v[v] += join_conj(re[0][v] + re[1][v], im[0][v] + im[1][v]);
-        }
+        UNROLL for (int v = 0; v < LEAF_VECTORS; v++) total.v[v] += part.v[v];
     }
-    return dots;
+    return total;
 }
 
 /* Dots of column j with all columns over the rows below its diagonal. */
@@ -689,7 +706,7 @@ static void N(larft)(work_t *q, int64_t p, int64_t j0, int64_t w)
             REAL *to = q->T.p + a * q->T.rs + PARTS * j;
             to[0] = (REAL)(im * ti - re * tr);
             if (CPLX)
-                to[CPLX] = (REAL)-(re * ti + im * tr);
+                to[CPLX] = (REAL) - (re * ti + im * tr);
         }
     }
 }

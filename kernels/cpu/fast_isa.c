@@ -43,13 +43,16 @@ enum { VECTOR_BYTES = 16, TILE_SUMS = 12, LEAF_VECTORS = 4 };
 #endif
 
 enum {
-    FEW = 4,               /* reflectors applied together where V has a short tail              */
-    STRIP = 4,             /* vectors of columns in a strip                                     */
-    GROUP = 4,             /* strips updated together                                           */
-    BLOCK = 32,            /* least width of an internal block                                  */
-    RUN_BYTES = 16 << 10,  /* of V in a run of rows                                             */
+    FEW = 4,              /* reflectors applied together where V has a short tail              */
+    APPLY = 16,           /* reflectors applied together elsewhere: T of more loses accuracy   */
+    STRIP = 4,            /* vectors of columns in a strip                                     */
+    GROUP = 4,            /* strips updated together                                           */
+    BLOCK = 32,           /* least width of an internal block                                  */
+    RUN_BYTES = 16 << 10, /* of V in a run of rows                                             */
     RUN_LEAST = 16,
-    RUN_MOST = 256 /* rows summed in one run: bounds the error of long sums */
+    RUN_MOST = 32,    /* rows summed in one run: bounds the error of long sums             */
+    SWEEP_RUN = 32,   /* rows of a leaf summed in one run, and ...                         */
+    SWEEP_MOST = 1024 /* ... rows over which runs are added up                             */
 };
 
 /* Fused where the machine has it; written out, since contraction is off. */
