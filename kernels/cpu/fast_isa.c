@@ -23,23 +23,52 @@ enum { VECTOR_BYTES = 16, TILE_SUMS = 12, LEAF_VECTORS = 4 };
 /* Fused a b + c and c - a b of whole vectors. GCC 12 keeps a loop over lanes out of registers
  * (measured: the product kernels ran at a third of the speed), so the two instruction sets have it
  * by name. */
-#if defined(__AVX2__) && defined(__FMA__)
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#define VFMA_F(a, b, c)  ((vec_t)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#define VFMA_D(a, b, c)  ((vec_t)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#define VFNMA_F(a, b, c) ((vec_t)_mm512_fnmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#define VFNMA_D(a, b, c) ((vec_t)_mm512_fnmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#define VSQRT_F(x)       ((vec_t)_mm512_sqrt_ps((__m512)(x)))
+#define VSQRT_D(x)       ((vec_t)_mm512_sqrt_pd((__m512d)(x)))
+#define VMAX_F(a, b)     ((vec_t)_mm512_max_ps((__m512)(a), (__m512)(b)))
+#define VMAX_D(a, b)     ((vec_t)_mm512_max_pd((__m512d)(a), (__m512d)(b)))
+#define VANY(mask)       (_mm512_test_epi32_mask((__m512i)(mask), (__m512i)(mask)) != 0)
+#elif defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
 #define VFMA_F(a, b, c)  ((vec_t)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
 #define VFMA_D(a, b, c)  ((vec_t)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
 #define VFNMA_F(a, b, c) ((vec_t)_mm256_fnmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
 #define VFNMA_D(a, b, c) ((vec_t)_mm256_fnmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#define VSQRT_F(x)       ((vec_t)_mm256_sqrt_ps((__m256)(x)))
+#define VSQRT_D(x)       ((vec_t)_mm256_sqrt_pd((__m256d)(x)))
+#define VMAX_F(a, b)     ((vec_t)_mm256_max_ps((__m256)(a), (__m256)(b)))
+#define VMAX_D(a, b)     ((vec_t)_mm256_max_pd((__m256d)(a), (__m256d)(b)))
+#define VANY(mask)       (!_mm256_testz_si256((__m256i)(mask), (__m256i)(mask)))
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 #define VFMA_F(a, b, c)  ((vec_t)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
 #define VFMA_D(a, b, c)  ((vec_t)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
 #define VFNMA_F(a, b, c) ((vec_t)vfmsq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
 #define VFNMA_D(a, b, c) ((vec_t)vfmsq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
-#else
+#define VSQRT_F(x)       ((vec_t)vsqrtq_f32((float32x4_t)(x)))
+#define VSQRT_D(x)       ((vec_t)vsqrtq_f64((float64x2_t)(x)))
+#define VMAX_F(a, b)     ((vec_t)vmaxq_f32((float32x4_t)(a), (float32x4_t)(b)))
+#define VMAX_D(a, b)     ((vec_t)vmaxq_f64((float64x2_t)(a), (float64x2_t)(b)))
+#define VANY(mask)       (vmaxvq_u32((uint32x4_t)(mask)) != 0)
+#elif defined(__x86_64__)
+#include <emmintrin.h>
 #define VFMA_F(a, b, c)  ((a) * (b) + (c))
 #define VFMA_D(a, b, c)  ((a) * (b) + (c))
 #define VFNMA_F(a, b, c) ((c) - (a) * (b))
 #define VFNMA_D(a, b, c) ((c) - (a) * (b))
+#define VSQRT_F(x)       ((vec_t)_mm_sqrt_ps((__m128)(x)))
+#define VSQRT_D(x)       ((vec_t)_mm_sqrt_pd((__m128d)(x)))
+#define VMAX_F(a, b)     ((vec_t)_mm_max_ps((__m128)(a), (__m128)(b)))
+#define VMAX_D(a, b)     ((vec_t)_mm_max_pd((__m128d)(a), (__m128d)(b)))
+#define VANY(mask)       (_mm_movemask_epi8((__m128i)(mask)) != 0)
+#else
+#error "the fast kernels know x86-64 and AArch64; other machines use cpu-ref"
 #endif
 
 enum {
@@ -50,9 +79,14 @@ enum {
     BLOCK = 32,           /* least width of an internal block                                  */
     RUN_BYTES = 16 << 10, /* of V in a run of rows                                             */
     RUN_LEAST = 16,
-    RUN_MOST = 32,    /* rows summed in one run: bounds the error of long sums             */
-    SWEEP_RUN = 32,   /* rows of a leaf summed in one run, and ...                         */
-    SWEEP_MOST = 1024 /* ... rows over which runs are added up                             */
+    RUN_MOST = 32,         /* rows summed in one run: bounds the error of long sums             */
+    SWEEP_RUN = 32,        /* rows of a leaf summed in one run, and ...                         */
+    SWEEP_MOST = 1024,     /* ... rows over which runs are added up                             */
+    PANEL = 4,             /* lanes: columns of a panel                                         */
+    LANE_BYTES = 12 << 10, /* lanes: working set of the groups that are treated together ...    */
+    LANE_GROUPS = 16,      /* ... and their number                                              */
+    LANE_WIDEST = 32,      /* lanes: largest k and ...                                          */
+    LANE_LARGEST = 4096    /* ... m n                                                           */
 };
 
 /* Fused where the machine has it; written out, since contraction is off. */
@@ -65,8 +99,9 @@ enum {
 #endif
 
 #define INLINE         static inline __attribute__((always_inline))
+#define NOINLINE       __attribute__((noinline))
 #define ALIGNED        __attribute__((aligned(64)))
-#define UNROLL         _Pragma("GCC unroll 8")
+#define UNROLL         _Pragma("GCC unroll 16")
 #define JOIN3(a, b, c) a##_##b##_##c
 #define JOIN(a, b, c)  JOIN3(a, b, c)
 
@@ -80,26 +115,30 @@ static inline int64_t min64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Columns that a lane tile updates together, rows of a tile of T. */
+#define LANE_COLUMNS (CPLX ? 1 : TILE_SUMS / PANEL > 4 ? 4 : TILE_SUMS / PANEL)
+#define LANE_ROWS    (CPLX ? 1 : TILE_SUMS / PANEL > 4 ? 4 : TILE_SUMS / PANEL)
+
 #define LETTER s
 #define REAL   float
 #define SINGLE 1
 #define CPLX   0
-#include "kernels/cpu/fast_body.h"
+#include "kernels/cpu/fast_type.h"
 #define LETTER d
 #define REAL   double
 #define SINGLE 0
 #define CPLX   0
-#include "kernels/cpu/fast_body.h"
+#include "kernels/cpu/fast_type.h"
 #define LETTER c
 #define REAL   float
 #define SINGLE 1
 #define CPLX   1
-#include "kernels/cpu/fast_body.h"
+#include "kernels/cpu/fast_type.h"
 #define LETTER z
 #define REAL   double
 #define SINGLE 0
 #define CPLX   1
-#include "kernels/cpu/fast_body.h"
+#include "kernels/cpu/fast_type.h"
 
 #define TEXT2(x)    #x
 #define TEXT(x)     TEXT2(x)

@@ -1,6 +1,59 @@
 /* In and out of the cpu backend: between the views of a call and the strips of the working copy.
  * Part of fast_body.h, which includes it once per type; its names and macros are used here. */
 
+/* ---- columns that need scaling ---- */
+
+/* A column of a working copy: element i at x + i * rs, its parts `ps` apart. */
+typedef struct N(column) {
+    REAL *x;
+    int64_t rs, ps, rows;
+} N(column_t);
+
+/* Largest entry, NaN when one is not finite. */
+static REAL N(column_top)(const N(column_t) * c)
+{
+    REAL top = 0, odd = 0;
+    for (int64_t i = 0; i < c->rows; i++)
+        for (int part = 0; part < PARTS; part++) {
+            REAL x = ABS(c->x[i * c->rs + part * c->ps]);
+            top = x > top ? x : top;
+            odd += x * 0;
+        }
+    return top + odd;
+}
+
+/* Scales a column with largest entry `top` by 2^-shift where it lies near an end of the range; an
+ * entry stays different from zero. False when the column's norm exceeds the type's range. */
+static bool N(scale_column)(const N(column_t) * c, REAL top, int *shift)
+{
+    double sum = 0, lost = 0;
+    *shift = top == 0 || (top < HIGHEST && top > LOWEST) ? 0 : ilogb((double)top);
+    for (int64_t i = 0; *shift != 0 && i < c->rows; i++)
+        for (int part = 0; part < PARTS; part++) {
+            REAL *x = c->x + i * c->rs + part * c->ps, old = *x;
+            *x = (REAL)ldexp((double)old, -*shift);
+            if (*x == 0 && old != 0)
+                *x = (REAL)copysign((double)TINY, (double)old);
+            double y = (double)*x, next = FMA_D(y, y, sum);
+            lost += FMA_D(y, y, -(next - sum));
+            sum = next;
+        }
+    return *shift <= 0 || sqrt(sum + lost) <= ldexp((double)TOP, -*shift);
+}
+
+/* Gives a column of R its scale back; false when an entry does not fit the type. */
+static bool N(unscale_column)(const N(column_t) * c, int shift)
+{
+    bool fits = true;
+    for (int64_t i = 0; shift != 0 && i < c->rows; i++)
+        for (int part = 0; part < PARTS; part++) {
+            REAL *x = c->x + i * c->rs + part * c->ps;
+            *x = (REAL)ldexp((double)*x, shift);
+            fits = fits && ABS(*x) <= TOP;
+        }
+    return fits;
+}
+
 /* ---- in ---- */
 
 /* Row i of a strip's columns, `numbers` of them, the rest zero. */
@@ -36,29 +89,6 @@ static void N(load_strip)(work_t *q, const gb10_view_t *A, const REAL *src, int6
     UNROLL for (int v = 0; v < STRIP; v++) keep(top + v * VL, high[v] + odd[v]);
 }
 
-/* Scales column j of a strip by 2^-shift; an entry stays different from zero. */
-static void N(scale_column)(const work_t *q, REAL *x, int shift)
-{
-    for (int64_t i = 0; i < q->m; i++)
-        for (int part = 0; part < PARTS; part++) {
-            REAL old = x[i * SW + part], y = (REAL)ldexp((double)old, -shift);
-            x[i * SW + part] = y == 0 && old != 0 ? (REAL)copysign((double)TINY, (double)old) : y;
-        }
-}
-
-/* False when the norm of a column that was scaled down exceeds the type's range. */
-static bool N(norm_fits)(const work_t *q, const REAL *x, int shift)
-{
-    double sum = 0, lost = 0;
-    for (int64_t i = 0; i < q->m; i++)
-        for (int part = 0; part < PARTS; part++) {
-            double y = (double)x[i * SW + part], next = FMA_D(y, y, sum);
-            lost += FMA_D(y, y, -(next - sum));
-            sum = next;
-        }
-    return sqrt(sum + lost) <= ldexp((double)TOP, -shift);
-}
-
 /* The working copy of matrix b, scanned, its columns scaled where they need it. */
 static gb10_info_t N(load_matrix)(work_t *q, const gb10_view_t *A, int64_t b)
 {
@@ -69,16 +99,11 @@ static gb10_info_t N(load_matrix)(work_t *q, const gb10_view_t *A, int64_t b)
         N(load_strip)(q, A, src, j0, tops);
         for (int64_t j = j0; j < min64(q->n, j0 + SW / PARTS); j++) {
             REAL top = tops[PARTS * (j - j0)], other = tops[PARTS * (j - j0) + CPLX];
-            REAL *x = at(q, 0, j);
+            N(column_t) column = {at(q, 0, j), SW, 1, q->m};
             top = top != top || other <= top ? top : other; /* NaN stays */
-            q->shift[j] = 0;
             if (!(top <= TOP))
                 return GB10_INFO_NONFINITE;
-            if (top == 0 || (top < HIGHEST && top > LOWEST))
-                continue;
-            q->shift[j] = ilogb((double)top);
-            N(scale_column)(q, x, q->shift[j]);
-            if (q->shift[j] > 0 && !N(norm_fits)(q, x, q->shift[j]))
+            if (!N(scale_column)(&column, top, &q->shift[j]))
                 info = GB10_INFO_NOT_REPRESENTABLE;
         }
     }
@@ -91,13 +116,10 @@ static gb10_info_t N(load_matrix)(work_t *q, const gb10_view_t *A, int64_t b)
 static bool N(rescale)(work_t *q)
 {
     bool fits = true;
-    for (int64_t j = 0; j < q->n; j++)
-        for (int64_t i = 0; q->shift[j] != 0 && i <= j && i < q->k; i++)
-            for (int part = 0; part < PARTS; part++) {
-                REAL *x = at(q, i, j) + part;
-                *x = (REAL)ldexp((double)*x, q->shift[j]);
-                fits = fits && ABS(*x) <= TOP;
-            }
+    for (int64_t j = 0; j < q->n; j++) {
+        N(column_t) column = {at(q, 0, j), SW, 1, min64(j + 1, q->k)};
+        fits = N(unscale_column)(&column, q->shift[j]) && fits;
+    }
     return fits;
 }
 

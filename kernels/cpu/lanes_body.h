@@ -1,0 +1,385 @@
+/* Tiny matrices of one type: one matrix in every lane of a vector; part of fast_type.h.
+ *
+ * VL matrices are a group. Each number of a matrix becomes a vector: number (i n + j) PARTS + part
+ * of all of them, so that reading and writing are transpositions of VL x VL numbers, and all sums
+ * stay in their lane: a matrix does not know its neighbours. Panels of PANEL columns are factored
+ * with one pass over the rows for each reflector and applied to the columns after them with V, T
+ * and W in registers. R stays in A, below its diagonal zeros; V has its own array with ones and
+ * zeros. Leftover lanes repeat the last matrix and are written nowhere. */
+
+#define lanes_t N(lanes_t)
+typedef struct lanes_t {
+    int64_t m, n, k, nb, groups; /* groups treated together: they share the first cache */
+    int64_t size;                /* numbers of a group's arrays                         */
+    REAL *A, *V, *T, *tau, *X, *top, *nowhere;
+    int *shift; /* n x VL */
+    bool *odd;  /* VL a group: the lane needs more than the usual */
+    uint8_t *info;
+} lanes_t;
+
+/* ---- one panel ---- */
+
+/* A number of all lanes: real, or complex in two vectors. */
+typedef struct N(num) {
+    vec_t re, im;
+} N(num_t);
+#define num_t N(num_t)
+
+INLINE num_t N(get)(const REAL *p)
+{
+    return (num_t){load(p), CPLX ? load(p + VL * CPLX) : splat(0)};
+}
+#define get N(get)
+
+INLINE void N(set)(REAL *p, num_t x)
+{
+    keep(p, x.re);
+    if (CPLX)
+        keep(p + VL * CPLX, x.im);
+}
+#define set N(set)
+
+/* s + a b, s + conj(a) b, s - a b. */
+INLINE num_t N(add)(num_t s, num_t a, num_t b)
+{
+    s.re = vfma(a.re, b.re, s.re);
+    if (CPLX) {
+        s.re = vfnma(a.im, b.im, s.re);
+        s.im = vfma(a.re, b.im, s.im);
+        s.im = vfma(a.im, b.re, s.im);
+    }
+    return s;
+}
+
+INLINE num_t N(add_conj)(num_t s, num_t a, num_t b)
+{
+    s.re = vfma(a.re, b.re, s.re);
+    if (CPLX) {
+        s.re = vfma(a.im, b.im, s.re);
+        s.im = vfma(a.re, b.im, s.im);
+        s.im = vfnma(a.im, b.re, s.im);
+    }
+    return s;
+}
+
+INLINE num_t N(subtract)(num_t s, num_t a, num_t b)
+{
+    s.re = vfnma(a.re, b.re, s.re);
+    if (CPLX) {
+        s.re = vfma(a.im, b.im, s.re);
+        s.im = vfnma(a.re, b.im, s.im);
+        s.im = vfnma(a.im, b.re, s.im);
+    }
+    return s;
+}
+
+INLINE num_t N(zero)(void)
+{
+    return (num_t){splat(0), splat(0)};
+}
+
+INLINE num_t N(mul)(num_t a, num_t b)
+{
+    num_t s = {a.re * b.re, splat(0)};
+    if (CPLX) {
+        s.re = vfnma(a.im, b.im, s.re);
+        s.im = vfma(a.im, b.re, a.re * b.im);
+    }
+    return s;
+}
+
+INLINE num_t N(conjugate)(num_t a)
+{
+    if (CPLX)
+        a.im = -a.im;
+    return a;
+}
+#define conjugate N(conjugate)
+
+/* A reflector of every lane, as larfg_t. */
+typedef struct N(lane_larfg) {
+    vec_t beta, scale;
+    num_t tau, inv;
+} N(lane_larfg_t);
+
+/* Dots of column j with the w columns of the panel at `a` (row r0 on), rows from the last up. */
+INLINE void N(lane_dots)(const REAL *a, int64_t rs, int64_t rows, int w, int j, num_t *dots)
+{
+    UNROLL for (int c = 0; c < w; c++) dots[c] = N(zero)();
+    for (int64_t i = rows - 1; i >= 0; i--) {
+        num_t y = get(a + i * rs + j * PARTS * VL);
+        UNROLL for (int c = 0; c < w; c++) dots[c] =
+            N(add_conj)(dots[c], y, get(a + i * rs + c * PARTS * VL));
+    }
+}
+
+/* Lanes whose sum of squares was out of the safe window: their x is scaled by a power of two and
+ * their dots are formed again. `a` is the panel from the row after the diagonal on. Lanes of
+ * `same` have x = 0 and a real alpha: H = I. */
+static NOINLINE void N(lane_rescue)(REAL *a, int64_t rs, int64_t rows, int w, int j, num_t *alpha,
+                                    vec_t *scale, index_t bad, index_t *same, num_t *dots)
+{
+    num_t again[PANEL];
+    for (int l = 0; l < (int)VL; l++) {
+        REAL top = 0, im = CPLX ? ABS(alpha->im[l]) : 0, re = ABS(alpha->re[l]);
+        for (int64_t i = 0; bad[l] && i < rows; i++)
+            for (int part = 0; part < PARTS; part++) {
+                REAL x = ABS(a[i * rs + (j * PARTS + part) * VL + l]);
+                top = x > top ? x : top;
+            }
+        (*same)[l] = bad[l] && top == 0 && im == 0 ? -1 : 0;
+        top = re > top ? re : top;
+        top = im > top ? im : top;
+        if (!bad[l] || (*same)[l])
+            continue;
+        int e = ilogb((double)top);
+        (*scale)[l] = (REAL)ldexp(1, e > 0 ? 0 : e < EXP_RESCUE ? -EXP_RESCUE : -e);
+        alpha->re[l] *= (*scale)[l];
+        alpha->im[l] *= (*scale)[l];
+        for (int64_t i = 0; i < rows; i++)
+            for (int part = 0; part < PARTS; part++)
+                a[i * rs + (j * PARTS + part) * VL + l] *= (*scale)[l];
+    }
+    N(lane_dots)(a, rs, rows, w, j, again);
+    for (int c = 0; c < w; c++) {
+        dots[c].re = select(bad, again[c].re, dots[c].re);
+        dots[c].im = select(bad, again[c].im, dots[c].im);
+    }
+}
+
+/* beta, tau and inv of column j; `a` is the panel's row with the diagonal, `rows` are below it. */
+INLINE N(lane_larfg_t) N(lane_larfg)(REAL *a, int64_t rs, int64_t rows, int w, int j, num_t *dots)
+{
+    N(lane_larfg_t) h = {.scale = splat(1), .tau = N(zero)(), .inv = N(zero)()};
+    num_t alpha = get(a + j * PARTS * VL);
+    index_t bad = ~(dots[j].re > splat((REAL)LEAST)), same = {0};
+    if (__builtin_expect(N(any)(bad), 0))
+        N(lane_rescue)(a + rs, rs, rows, w, j, &alpha, &h.scale, bad, &same, dots);
+    vec_t sum = vfma(alpha.re, alpha.re, dots[j].re);
+    if (CPLX)
+        sum = vfma(alpha.im, alpha.im, sum);
+    vec_t root = VSQRT(sum), sign = (vec_t)((index_t)alpha.re & (index_t)splat((REAL)-0.0));
+    vec_t beta = (vec_t)((index_t)root | (~(index_t)sign & (index_t)splat((REAL)-0.0)));
+    vec_t d = alpha.re - beta, one = splat(1);
+    if (N(any)(same)) { /* no division by zero: these lanes are replaced below */
+        beta = select(same, one, beta);
+        d = select(same, one, d);
+    }
+    h.tau.re = -d / beta;
+    if (CPLX) {
+        vec_t square = vfma(d, d, alpha.im * alpha.im);
+        h.tau.im = -alpha.im / beta;
+        h.inv.re = d / square;
+        h.inv.im = -alpha.im / square;
+    } else {
+        h.inv.re = one / d;
+    }
+    h.beta = beta / h.scale;
+    if (N(any)(same)) {
+        h.beta = select(same, alpha.re, h.beta);
+        h.tau.re = select(same, splat(0), h.tau.re);
+        h.tau.im = select(same, splat(0), h.tau.im);
+        h.inv.re = select(same, splat(0), h.inv.re);
+        h.inv.im = select(same, splat(0), h.inv.im);
+    }
+    return h;
+}
+
+/* Column j of T from s = V^H v_j: T(:, j) = -tau T s. */
+INLINE void N(lane_t_column)(num_t t[PANEL][PANEL], int j, num_t tau, const num_t *s)
+{
+    UNROLL for (int a = 0; a < j; a++)
+    {
+        num_t sum = N(zero)();
+        UNROLL for (int l = a; l < j; l++) sum = N(add)(sum, t[a][l], s[l]);
+        t[a][j] = N(subtract)(N(zero)(), tau, sum);
+    }
+    t[j][j] = tau;
+}
+
+/* Factors the w columns of a panel whose first diagonal element is at `a`, with `rows` rows from
+ * there on: tau, T (upper, in t), V to v, R in place with zeros below. */
+INLINE void N(lane_panel)(int w, REAL *a, int64_t rs, int64_t rows, REAL *v, int64_t vs, REAL *tau,
+                          num_t t[PANEL][PANEL])
+{
+    num_t dots[PANEL], inv[PANEL], step[PANEL], s[PANEL];
+    N(lane_dots)(a + rs, rs, rows - 1, w, 0, dots);
+    UNROLL for (int j = 0; j < w; j++)
+    {
+        REAL *row = a + j * rs;
+        int64_t below = rows - 1 - j;
+        N(lane_larfg_t) h = N(lane_larfg)(row, rs, below, w, j, dots);
+        num_t ci = conjugate(h.inv), ct = conjugate(h.tau);
+        inv[j] = h.inv;
+        set(tau + j * PARTS * VL, h.tau);
+        UNROLL for (int c = 0; c < w; c++)
+        {
+            REAL *at_c = row + c * PARTS * VL;
+            num_t old = get(at_c), z = N(add)(old, ci, dots[c]);
+            if (c < j)
+                s[c] = conjugate(N(mul)(inv[c], z));
+            if (c > j) {
+                num_t wc = N(mul)(ct, z);
+                set(at_c, (num_t){old.re - wc.re, old.im - wc.im});
+                step[c] = N(mul)(h.inv, wc);
+            }
+            dots[c] = N(zero)();
+        }
+        set(row + j * PARTS * VL, (num_t){h.beta, splat(0)});
+        N(lane_t_column)(t, j, h.tau, s);
+        if (j + 1 == w)
+            break;
+        for (int64_t i = below; i > 0; i--) {
+            REAL *r = row + i * rs;
+            num_t x = get(r + j * PARTS * VL), y[PANEL];
+            UNROLL for (int c = j + 1; c < w; c++)
+            {
+                y[c] = N(subtract)(get(r + c * PARTS * VL), x, step[c]);
+                set(r + c * PARTS * VL, y[c]);
+            }
+            if (i == 1)
+                break;
+            UNROLL for (int c = 0; c < w; c++) dots[c] =
+                N(add_conj)(dots[c], y[j + 1], c > j ? y[c] : get(r + c * PARTS * VL));
+        }
+    }
+    for (int64_t i = 1; i < rows; i++)
+        UNROLL for (int c = 0; c < w; c++)
+        {
+            if (i <= c)
+                continue;
+            REAL *x = a + i * rs + c * PARTS * VL;
+            set(v + i * vs + c * PARTS * VL, N(mul)(get(x), inv[c]));
+            set(x, N(zero)());
+        }
+}
+
+/* C <- (I - V T^H V^H) C for nc columns at c and the w columns of V, over `rows` rows. */
+INLINE void N(lane_update)(int w, int nc, const REAL *v, int64_t vs, REAL *c, int64_t rs,
+                           int64_t rows, num_t t[PANEL][PANEL])
+{
+    num_t W[PANEL][LANE_COLUMNS];
+    UNROLL for (int a = 0; a < w; a++) UNROLL for (int b = 0; b < nc; b++) W[a][b] = N(zero)();
+    for (int64_t i = rows - 1; i >= 0; i--)
+        UNROLL for (int a = 0; a < w; a++) UNROLL for (int b = 0; b < nc; b++) W[a][b] = N(
+            add_conj)(W[a][b], get(v + i * vs + a * PARTS * VL), get(c + i * rs + b * PARTS * VL));
+    UNROLL for (int a = w - 1; a >= 0; a--) UNROLL for (int b = 0; b < nc; b++)
+    {
+        num_t sum = N(mul)(conjugate(t[a][a]), W[a][b]);
+        UNROLL for (int l = a - 1; l >= 0; l--) sum = N(add_conj)(sum, t[l][a], W[l][b]);
+        W[a][b] = sum;
+    }
+    for (int64_t i = 0; i < rows; i++)
+        UNROLL for (int b = 0; b < nc; b++)
+        {
+            num_t sum = N(mul)(get(v + i * vs), W[0][b]);
+            UNROLL for (int a = 1; a < w; a++) sum =
+                N(add)(sum, get(v + i * vs + a * PARTS * VL), W[a][b]);
+            REAL *at_c = c + i * rs + b * PARTS * VL;
+            num_t old = get(at_c);
+            set(at_c, (num_t){old.re - sum.re, old.im - sum.im});
+        }
+}
+
+/* Panel of w columns from p, and its update of all columns after it. */
+INLINE void N(lane_step)(int w, const lanes_t *q, REAL *A, REAL *V, REAL *T, REAL *tau, int64_t p)
+{
+    num_t t[PANEL][PANEL];
+    int64_t rs = q->n * PARTS * VL, vs = q->k * PARTS * VL, rows = q->m - p, j = p + w;
+    REAL *a = A + p * rs + p * PARTS * VL, *v = V + p * vs + p * PARTS * VL;
+    int64_t ts = q->k * PARTS * VL;
+    REAL *t0 = T + p % q->nb * ts + p * PARTS * VL;
+    N(lane_panel)(w, a, rs, rows, v, vs, tau + p * PARTS * VL, t);
+    for (; j + LANE_COLUMNS <= q->n; j += LANE_COLUMNS)
+        N(lane_update)(w, LANE_COLUMNS, v, vs, A + p * rs + j * PARTS * VL, rs, rows, t);
+    for (; j < q->n; j++)
+        N(lane_update)(w, 1, v, vs, A + p * rs + j * PARTS * VL, rs, rows, t);
+    UNROLL for (int i = 0; i < w; i++) UNROLL for (int l = i; l < w; l++)
+        set(t0 + i * ts + l * PARTS * VL, t[i][l]);
+}
+
+static void N(lane_factor)(const lanes_t *q, REAL *A, REAL *V, REAL *T, REAL *tau)
+{
+    int64_t p = 0;
+    for (; p + PANEL <= q->k; p += PANEL)
+        N(lane_step)(PANEL, q, A, V, T, tau, p);
+    if (q->k - p == 3)
+        N(lane_step)(3, q, A, V, T, tau, p);
+    else if (q->k - p == 2)
+        N(lane_step)(2, q, A, V, T, tau, p);
+    else if (q->k - p == 1)
+        N(lane_step)(1, q, A, V, T, tau, p);
+}
+
+/* ---- T beyond the panels' own ---- */
+
+/* Rows l .. l+nl-1 of X = V(:, l ..)^H V_p T_p for the panel of w columns at v, T_p at t. */
+INLINE void N(lane_cross)(int nl, int w, const REAL *u, const REAL *v, int64_t vs, int64_t rows,
+                          const REAL *t, int64_t ts, REAL *x)
+{
+    num_t S[LANE_ROWS][PANEL];
+    UNROLL for (int l = 0; l < nl; l++) UNROLL for (int c = 0; c < w; c++) S[l][c] = N(zero)();
+    for (int64_t i = rows - 1; i >= 0; i--)
+        UNROLL for (int l = 0; l < nl; l++) UNROLL for (int c = 0; c < w; c++) S[l][c] = N(
+            add_conj)(S[l][c], get(u + i * vs + l * PARTS * VL), get(v + i * vs + c * PARTS * VL));
+    UNROLL for (int l = 0; l < nl; l++) UNROLL for (int c = 0; c < w; c++)
+    {
+        num_t sum = N(zero)();
+        UNROLL for (int d = 0; d <= c; d++) sum =
+            N(add)(sum, S[l][d], get(t + d * ts + c * PARTS * VL));
+        set(x + (l * PANEL + c) * PARTS * VL, sum);
+    }
+}
+
+/* Rows l .. of T12 = -T1 X; T1 from its row and column l on, `count` columns of it. */
+INLINE void N(lane_join)(int nl, int w, const REAL *t1, int64_t ts, int64_t count, const REAL *x,
+                         REAL *t12)
+{
+    num_t S[LANE_ROWS][PANEL];
+    UNROLL for (int l = 0; l < nl; l++) UNROLL for (int c = 0; c < w; c++) S[l][c] = N(zero)();
+    for (int64_t r = 0; r < count; r++)
+        UNROLL for (int l = 0; l < nl; l++) UNROLL for (int c = 0; c < w; c++) S[l][c] =
+            N(subtract)(S[l][c], get(t1 + l * ts + r * PARTS * VL),
+                        get(x + (r * PANEL + c) * PARTS * VL));
+    UNROLL for (int l = 0; l < nl; l++) UNROLL for (int c = 0; c < w; c++)
+        set(t12 + l * ts + c * PARTS * VL, S[l][c]);
+}
+
+/* Columns p .. p+w-1 of T above the panel's own block; b columns of the same block of T precede. */
+INLINE void N(lane_t_step)(int w, const lanes_t *q, const REAL *V, REAL *T, REAL *X, int64_t p)
+{
+    int64_t b = p % q->nb, q0 = p - b, vs = q->k * PARTS * VL, l = 0;
+    const REAL *v = V + p * vs;
+    REAL *t = T + q0 * PARTS * VL, *tp = T + b * vs + p * PARTS * VL;
+#define LANE_CROSS(nl)                                                                             \
+    N(lane_cross)                                                                                  \
+    (nl, w, v + (q0 + l) * PARTS * VL, v + p * PARTS * VL, vs, q->m - p, tp, vs,                   \
+     X + l * PANEL * PARTS * VL)
+#define LANE_JOIN(nl)                                                                              \
+    N(lane_join)                                                                                   \
+    (nl, w, t + l * vs + l * PARTS * VL, vs, b - l, X + l * PANEL * PARTS * VL,                    \
+     T + l * vs + p * PARTS * VL)
+    for (; l + LANE_ROWS <= b; l += LANE_ROWS)
+        LANE_CROSS(LANE_ROWS);
+    for (; l < b; l++)
+        LANE_CROSS(1);
+    for (l = 0; l + LANE_ROWS <= b; l += LANE_ROWS)
+        LANE_JOIN(LANE_ROWS);
+    for (; l < b; l++)
+        LANE_JOIN(1);
+#undef LANE_CROSS
+#undef LANE_JOIN
+}
+
+static void N(lane_form_t)(const lanes_t *q, const REAL *V, REAL *T, REAL *X)
+{
+    int64_t p = PANEL;
+    for (; p + PANEL <= q->k; p += PANEL)
+        N(lane_t_step)(PANEL, q, V, T, X, p);
+    if (q->k - p == 3)
+        N(lane_t_step)(3, q, V, T, X, p);
+    else if (q->k - p == 2)
+        N(lane_t_step)(2, q, V, T, X, p);
+    else if (q->k - p == 1)
+        N(lane_t_step)(1, q, V, T, X, p);
+}
