@@ -113,59 +113,77 @@ INLINE void N(lane_dots)(const REAL *a, int64_t rs, int64_t rows, int w, int j, 
     }
 }
 
-/* Lanes whose sum of squares was out of the safe window: their x is scaled by a power of two and
- * their dots are formed again. `a` is the panel from the row after the diagonal on. Lanes of
- * `same` have x = 0 and a real alpha: H = I. */
-static NOINLINE void N(lane_rescue)(REAL *a, int64_t rs, int64_t rows, int w, int j, num_t *alpha,
-                                    vec_t *scale, index_t bad, index_t *same, num_t *dots)
+/* Lanes of column j whose sum of squares was out of the safe window. */
+typedef struct N(lane_trouble) {
+    num_t alpha, dots[PANEL];
+    vec_t scale;
+    index_t bad, same; /* same: x = 0 and a real alpha, H = I */
+} N(lane_trouble_t);
+
+/* Their x is scaled by a power of two and their dots are formed again. `a` is the panel from the
+ * row after the diagonal on. */
+static NOINLINE void N(lane_rescue)(REAL *a, int64_t rs, int64_t rows, int w, int j,
+                                    N(lane_trouble_t) * h)
 {
     num_t again[PANEL];
     for (int l = 0; l < (int)VL; l++) {
-        REAL top = 0, im = CPLX ? ABS(alpha->im[l]) : 0, re = ABS(alpha->re[l]);
-        for (int64_t i = 0; bad[l] && i < rows; i++)
+        REAL top = 0, im = CPLX ? ABS(h->alpha.im[l]) : 0, re = ABS(h->alpha.re[l]);
+        for (int64_t i = 0; h->bad[l] && i < rows; i++)
             for (int part = 0; part < PARTS; part++) {
                 REAL x = ABS(a[i * rs + (j * PARTS + part) * VL + l]);
                 top = x > top ? x : top;
             }
-        (*same)[l] = bad[l] && top == 0 && im == 0 ? -1 : 0;
+        h->same[l] = h->bad[l] && top == 0 && im == 0 ? -1 : 0;
         top = re > top ? re : top;
         top = im > top ? im : top;
-        if (!bad[l] || (*same)[l])
+        if (!h->bad[l] || h->same[l])
             continue;
         int e = ilogb((double)top);
-        (*scale)[l] = (REAL)ldexp(1, e > 0 ? 0 : e < EXP_RESCUE ? -EXP_RESCUE : -e);
-        alpha->re[l] *= (*scale)[l];
-        alpha->im[l] *= (*scale)[l];
+        h->scale[l] = (REAL)ldexp(1, e > 0 ? 0 : e < EXP_RESCUE ? -EXP_RESCUE : -e);
+        h->alpha.re[l] *= h->scale[l];
+        h->alpha.im[l] *= h->scale[l];
         for (int64_t i = 0; i < rows; i++)
             for (int part = 0; part < PARTS; part++)
-                a[i * rs + (j * PARTS + part) * VL + l] *= (*scale)[l];
+                a[i * rs + (j * PARTS + part) * VL + l] *= h->scale[l];
     }
     N(lane_dots)(a, rs, rows, w, j, again);
     for (int c = 0; c < w; c++) {
-        dots[c].re = select(bad, again[c].re, dots[c].re);
-        dots[c].im = select(bad, again[c].im, dots[c].im);
+        h->dots[c].re = select(h->bad, again[c].re, h->dots[c].re);
+        h->dots[c].im = select(h->bad, again[c].im, h->dots[c].im);
     }
 }
 
-/* beta, tau and inv of column j; `a` is the panel's row with the diagonal, `rows` are below it. */
+/* beta, tau and inv of column j; `a` is the panel's row with the diagonal, `rows` are below it.
+ * What the rare cases take the address of is copied there, so that the rest stays in registers. */
 INLINE N(lane_larfg_t) N(lane_larfg)(REAL *a, int64_t rs, int64_t rows, int w, int j, num_t *dots)
 {
-    N(lane_larfg_t) h = {.scale = splat(1), .tau = N(zero)(), .inv = N(zero)()};
+    N(lane_larfg_t) h;
     num_t alpha = get(a + j * PARTS * VL);
-    index_t bad = ~(dots[j].re > splat((REAL)LEAST)), same = {0};
-    if (__builtin_expect(N(any)(bad), 0))
-        N(lane_rescue)(a + rs, rs, rows, w, j, &alpha, &h.scale, bad, &same, dots);
+    vec_t minus = splat((REAL)-0.0), one = splat(1), real = alpha.re;
+    index_t bad = ~(dots[j].re > splat((REAL)LEAST)), same = (index_t){0};
+    h.scale = one;
+    if (rows == 0 && !CPLX) /* H = I */
+        return (N(lane_larfg_t)){alpha.re, one, N(zero)(), N(zero)()};
+    if (rows == 0) /* no tail to look after, if alpha is neither real nor tiny */
+        bad &= ~((alpha.im != splat(0)) & (alpha.im * alpha.im > splat((REAL)LEAST)));
+    if (__builtin_expect(N(any)(bad), 0)) {
+        N(lane_trouble_t) rare = {.alpha = alpha, .scale = one, .bad = bad};
+        UNROLL for (int c = 0; c < w; c++) rare.dots[c] = dots[c];
+        N(lane_rescue)(a + rs, rs, rows, w, j, &rare);
+        UNROLL for (int c = 0; c < w; c++) dots[c] = rare.dots[c];
+        alpha = rare.alpha;
+        same = rare.same;
+        h.scale = rare.scale;
+    }
     vec_t sum = vfma(alpha.re, alpha.re, dots[j].re);
     if (CPLX)
         sum = vfma(alpha.im, alpha.im, sum);
-    vec_t root = VSQRT(sum), sign = (vec_t)((index_t)alpha.re & (index_t)splat((REAL)-0.0));
-    vec_t beta = (vec_t)((index_t)root | (~(index_t)sign & (index_t)splat((REAL)-0.0)));
-    vec_t d = alpha.re - beta, one = splat(1);
-    if (N(any)(same)) { /* no division by zero: these lanes are replaced below */
-        beta = select(same, one, beta);
-        d = select(same, one, d);
-    }
-    h.tau.re = -d / beta;
+    sum = select(same, one, sum); /* no division by zero */
+    vec_t root = VSQRT(sum);
+    vec_t beta = (vec_t)((index_t)root | (~(index_t)alpha.re & (index_t)minus));
+    vec_t d = alpha.re - beta, keep_lane = (vec_t)~same;
+    h.tau.re = (beta - alpha.re) / beta;
+    h.tau.im = h.inv.im = splat(0);
     if (CPLX) {
         vec_t square = vfma(d, d, alpha.im * alpha.im);
         h.tau.im = -alpha.im / beta;
@@ -174,13 +192,13 @@ INLINE N(lane_larfg_t) N(lane_larfg)(REAL *a, int64_t rs, int64_t rows, int w, i
     } else {
         h.inv.re = one / d;
     }
-    h.beta = beta / h.scale;
-    if (N(any)(same)) {
-        h.beta = select(same, alpha.re, h.beta);
-        h.tau.re = select(same, splat(0), h.tau.re);
-        h.tau.im = select(same, splat(0), h.tau.im);
-        h.inv.re = select(same, splat(0), h.inv.re);
-        h.inv.im = select(same, splat(0), h.inv.im);
+    h.beta = beta;
+    if (__builtin_expect(N(any)(bad), 0)) {
+        h.beta = select(same, real, beta / h.scale);
+        h.tau.re = (vec_t)((index_t)h.tau.re & (index_t)keep_lane);
+        h.tau.im = (vec_t)((index_t)h.tau.im & (index_t)keep_lane);
+        h.inv.re = (vec_t)((index_t)h.inv.re & (index_t)keep_lane);
+        h.inv.im = (vec_t)((index_t)h.inv.im & (index_t)keep_lane);
     }
     return h;
 }
@@ -281,34 +299,54 @@ INLINE void N(lane_update)(int w, int nc, const REAL *v, int64_t vs, REAL *c, in
         }
 }
 
+/* The arrays of one group. */
+typedef struct N(group) {
+    REAL *A, *V, *T, *tau;
+} N(group_t);
+
 /* Panel of w columns from p, and its update of all columns after it. */
-INLINE void N(lane_step)(int w, const lanes_t *q, REAL *A, REAL *V, REAL *T, REAL *tau, int64_t p)
+INLINE void N(lane_step)(int w, int64_t m, int64_t n, int64_t nb, const N(group_t) * g, int64_t p)
 {
     num_t t[PANEL][PANEL];
-    int64_t rs = q->n * PARTS * VL, vs = q->k * PARTS * VL, rows = q->m - p, j = p + w;
-    REAL *a = A + p * rs + p * PARTS * VL, *v = V + p * vs + p * PARTS * VL;
-    int64_t ts = q->k * PARTS * VL;
-    REAL *t0 = T + p % q->nb * ts + p * PARTS * VL;
-    N(lane_panel)(w, a, rs, rows, v, vs, tau + p * PARTS * VL, t);
-    for (; j + LANE_COLUMNS <= q->n; j += LANE_COLUMNS)
-        N(lane_update)(w, LANE_COLUMNS, v, vs, A + p * rs + j * PARTS * VL, rs, rows, t);
-    for (; j < q->n; j++)
-        N(lane_update)(w, 1, v, vs, A + p * rs + j * PARTS * VL, rs, rows, t);
+    int64_t k = min64(m, n), rs = n * PARTS * VL, vs = k * PARTS * VL, rows = m - p, j = p + w;
+    REAL *a = g->A + p * rs, *v = g->V + p * vs + p * PARTS * VL;
+    REAL *t0 = g->T + p % nb * vs + p * PARTS * VL;
+    N(lane_panel)(w, a + p * PARTS * VL, rs, rows, v, vs, g->tau + p * PARTS * VL, t);
+    for (; j + LANE_COLUMNS <= n; j += LANE_COLUMNS)
+        N(lane_update)(w, LANE_COLUMNS, v, vs, a + j * PARTS * VL, rs, rows, t);
+    if (n - j == 2 && LANE_COLUMNS > 2)
+        N(lane_update)(w, 2, v, vs, a + j * PARTS * VL, rs, rows, t);
+    else
+        for (; j < n; j++)
+            N(lane_update)(w, 1, v, vs, a + j * PARTS * VL, rs, rows, t);
     UNROLL for (int i = 0; i < w; i++) UNROLL for (int l = i; l < w; l++)
-        set(t0 + i * ts + l * PARTS * VL, t[i][l]);
+        set(t0 + i * vs + l * PARTS * VL, t[i][l]);
 }
 
-static void N(lane_factor)(const lanes_t *q, REAL *A, REAL *V, REAL *T, REAL *tau)
+INLINE void N(lane_steps)(int64_t m, int64_t n, int64_t nb, const N(group_t) * g)
 {
-    int64_t p = 0;
-    for (; p + PANEL <= q->k; p += PANEL)
-        N(lane_step)(PANEL, q, A, V, T, tau, p);
-    if (q->k - p == 3)
-        N(lane_step)(3, q, A, V, T, tau, p);
-    else if (q->k - p == 2)
-        N(lane_step)(2, q, A, V, T, tau, p);
-    else if (q->k - p == 1)
-        N(lane_step)(1, q, A, V, T, tau, p);
+    int64_t p = 0, k = min64(m, n);
+    for (; p + PANEL <= k; p += PANEL)
+        N(lane_step)(PANEL, m, n, nb, g, p);
+    if (k - p == 3)
+        N(lane_step)(3, m, n, nb, g, p);
+    else if (k - p == 2)
+        N(lane_step)(2, m, n, nb, g, p);
+    else if (k - p == 1)
+        N(lane_step)(1, m, n, nb, g, p);
+}
+
+/* Common sizes have their own code. */
+static void N(lane_factor)(const lanes_t *q, const N(group_t) * g)
+{
+    if (q->m == 4 && q->n == 4)
+        N(lane_steps)(4, 4, 4, g);
+    else if (q->m == 8 && q->n == 8)
+        N(lane_steps)(8, 8, q->nb, g);
+    else if (q->m == 16 && q->n == 16)
+        N(lane_steps)(16, 16, q->nb, g);
+    else
+        N(lane_steps)(q->m, q->n, q->nb, g);
 }
 
 /* ---- T beyond the panels' own ---- */

@@ -76,11 +76,23 @@ INLINE void N(run_out)(REAL *const *to, const REAL *from, int64_t stride, int64_
             RUN(j *PARTS *VL, n_, PARTS *j *cs_, PARTS *m_);                                       \
     } while (0)
 
+/* Matrices b .. of a view, one a lane; lanes after `valid` point to `nowhere`, or NULL: to the last
+ * matrix. */
+INLINE void N(addresses)(const gb10_view_t *view, int64_t b, int64_t valid, REAL *nowhere, REAL **p)
+{
+    p[0] = gb10_view_at(view, b);
+    for (int64_t l = 1; l < VL; l++) {
+        REAL *next = p[l - 1] + PARTS * view->bs;
+        if (view->layout == GB10_POINTERS && l < valid)
+            next = view->list[b + l];
+        p[l] = l < valid ? next : nowhere ? nowhere : p[l - 1];
+    }
+}
+
 static void N(lanes_in)(const gb10_view_t *view, int64_t b, int64_t valid, REAL *to)
 {
     REAL *from[VL];
-    for (int64_t l = 0; l < VL; l++)
-        from[l] = gb10_view_at(view, b + (l < valid ? l : valid - 1));
+    N(addresses)(view, b, valid, NULL, from);
 #define RUN(slot, stride, at, numbers) N(run_in)(to + (slot), stride, from, at, numbers)
     LANE_RUNS(view, RUN);
 #undef RUN
@@ -90,11 +102,11 @@ static void N(lanes_out)(const lanes_t *q, const gb10_view_t *view, int64_t b, i
                          const REAL *from)
 {
     REAL *to[VL];
-    for (int64_t l = 0; view && l < VL; l++)
-        to[l] = l < valid ? gb10_view_at(view, b + l) : q->nowhere;
+    if (!view)
+        return;
+    N(addresses)(view, b, valid, q->nowhere, to);
 #define RUN(slot, stride, at, numbers) N(run_out)(to, from + (slot), stride, at, numbers)
-    if (view)
-        LANE_RUNS(view, RUN);
+    LANE_RUNS(view, RUN);
 #undef RUN
 }
 
@@ -181,7 +193,11 @@ static void N(lanes_some)(const lanes_t *q, const gb10_geqrf_args_t *args, int64
                 (uint8_t)(q->odd[g] ? N(lane_prepare)(q, LANE_ARRAY(A), shift, l) : GB10_INFO_OK);
     }
     gb10_lap(&since, times ? &times->pack : NULL);
-    FOR_GROUPS(g) N(lane_factor)(q, LANE_ARRAY(A), LANE_ARRAY(V), LANE_ARRAY(T), LANE_ARRAY(tau));
+    FOR_GROUPS(g)
+    {
+        N(group_t) group = {LANE_ARRAY(A), LANE_ARRAY(V), LANE_ARRAY(T), LANE_ARRAY(tau)};
+        N(lane_factor)(q, &group);
+    }
     gb10_lap(&since, times ? &times->factor : NULL);
     for (int64_t g = 0; g < count && args->T && q->k > PANEL; g++)
         N(lane_form_t)(q, LANE_ARRAY(V), LANE_ARRAY(T), q->X);
