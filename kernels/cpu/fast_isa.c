@@ -85,7 +85,7 @@ enum {
     PANEL = 4,             /* lanes: columns of a panel                                         */
     LANE_BYTES = 12 << 10, /* lanes: working set of the groups that are treated together ...    */
     LANE_GROUPS = 16,      /* ... and their number                                              */
-    LANE_WIDEST = 32,      /* lanes: largest k and ...                                          */
+    LANE_WIDEST = 64,      /* lanes: largest k and ...                                          */
     LANE_LARGEST = 4096    /* ... m n                                                           */
 };
 
@@ -113,6 +113,12 @@ static inline int64_t round_up(int64_t n, int64_t to)
 static inline int64_t min64(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+
+/* Elements in a row of a lanes array: rows a power of two apart would share their cache sets. */
+static inline int64_t lane_width(int64_t n)
+{
+    return n % 16 == 0 ? n + 1 : n;
 }
 
 /* Columns that a lane tile updates together, rows of a tile of T. */

@@ -9,8 +9,10 @@
 
 #define lanes_t N(lanes_t)
 typedef struct lanes_t {
-    int64_t m, n, k, nb, groups; /* groups treated together: they share the first cache */
-    int64_t size;                /* numbers of a group's arrays                         */
+    int64_t m, n, k, nb;
+    int64_t an, vn; /* elements in a row of A, and of V and T                             */
+    int64_t groups; /* groups treated together: they share the first cache                */
+    int64_t size;   /* numbers of a group's arrays                         */
     REAL *A, *V, *T, *tau, *X, *top, *nowhere;
     int *shift; /* n x VL */
     bool *odd;  /* VL a group: the lane needs more than the usual */
@@ -299,54 +301,59 @@ INLINE void N(lane_update)(int w, int nc, const REAL *v, int64_t vs, REAL *c, in
         }
 }
 
+/* Sizes of lanes_t that may be constants. */
+typedef struct N(lane_shape) {
+    int64_t m, n, nb, an, vn;
+} N(lane_shape_t);
+
 /* The arrays of one group. */
 typedef struct N(group) {
     REAL *A, *V, *T, *tau;
 } N(group_t);
 
 /* Panel of w columns from p, and its update of all columns after it. */
-INLINE void N(lane_step)(int w, int64_t m, int64_t n, int64_t nb, const N(group_t) * g, int64_t p)
+INLINE void N(lane_step)(int w, N(lane_shape_t) q, const N(group_t) * g, int64_t p)
 {
     num_t t[PANEL][PANEL];
-    int64_t k = min64(m, n), rs = n * PARTS * VL, vs = k * PARTS * VL, rows = m - p, j = p + w;
+    int64_t rs = q.an * PARTS * VL, vs = q.vn * PARTS * VL, rows = q.m - p, j = p + w;
     REAL *a = g->A + p * rs, *v = g->V + p * vs + p * PARTS * VL;
-    REAL *t0 = g->T + p % nb * vs + p * PARTS * VL;
+    REAL *t0 = g->T + p % q.nb * vs + p * PARTS * VL;
     N(lane_panel)(w, a + p * PARTS * VL, rs, rows, v, vs, g->tau + p * PARTS * VL, t);
-    for (; j + LANE_COLUMNS <= n; j += LANE_COLUMNS)
+    for (; j + LANE_COLUMNS <= q.n; j += LANE_COLUMNS)
         N(lane_update)(w, LANE_COLUMNS, v, vs, a + j * PARTS * VL, rs, rows, t);
-    if (n - j == 2 && LANE_COLUMNS > 2)
+    if (q.n - j == 2 && LANE_COLUMNS > 2)
         N(lane_update)(w, 2, v, vs, a + j * PARTS * VL, rs, rows, t);
     else
-        for (; j < n; j++)
+        for (; j < q.n; j++)
             N(lane_update)(w, 1, v, vs, a + j * PARTS * VL, rs, rows, t);
     UNROLL for (int i = 0; i < w; i++) UNROLL for (int l = i; l < w; l++)
         set(t0 + i * vs + l * PARTS * VL, t[i][l]);
 }
 
-INLINE void N(lane_steps)(int64_t m, int64_t n, int64_t nb, const N(group_t) * g)
+INLINE void N(lane_steps)(N(lane_shape_t) q, const N(group_t) * g)
 {
-    int64_t p = 0, k = min64(m, n);
+    int64_t p = 0, k = min64(q.m, q.n);
     for (; p + PANEL <= k; p += PANEL)
-        N(lane_step)(PANEL, m, n, nb, g, p);
+        N(lane_step)(PANEL, q, g, p);
     if (k - p == 3)
-        N(lane_step)(3, m, n, nb, g, p);
+        N(lane_step)(3, q, g, p);
     else if (k - p == 2)
-        N(lane_step)(2, m, n, nb, g, p);
+        N(lane_step)(2, q, g, p);
     else if (k - p == 1)
-        N(lane_step)(1, m, n, nb, g, p);
+        N(lane_step)(1, q, g, p);
 }
 
 /* Common sizes have their own code. */
 static void N(lane_factor)(const lanes_t *q, const N(group_t) * g)
 {
     if (q->m == 4 && q->n == 4)
-        N(lane_steps)(4, 4, 4, g);
+        N(lane_steps)((N(lane_shape_t)){4, 4, 4, 4, 4}, g);
     else if (q->m == 8 && q->n == 8)
-        N(lane_steps)(8, 8, q->nb, g);
+        N(lane_steps)((N(lane_shape_t)){8, 8, q->nb, 8, 8}, g);
     else if (q->m == 16 && q->n == 16)
-        N(lane_steps)(16, 16, q->nb, g);
+        N(lane_steps)((N(lane_shape_t)){16, 16, q->nb, 17, 17}, g);
     else
-        N(lane_steps)(q->m, q->n, q->nb, g);
+        N(lane_steps)((N(lane_shape_t)){q->m, q->n, q->nb, q->an, q->vn}, g);
 }
 
 /* ---- T beyond the panels' own ---- */
@@ -386,7 +393,7 @@ INLINE void N(lane_join)(int nl, int w, const REAL *t1, int64_t ts, int64_t coun
 /* Columns p .. p+w-1 of T above the panel's own block; b columns of the same block of T precede. */
 INLINE void N(lane_t_step)(int w, const lanes_t *q, const REAL *V, REAL *T, REAL *X, int64_t p)
 {
-    int64_t b = p % q->nb, q0 = p - b, vs = q->k * PARTS * VL, l = 0;
+    int64_t b = p % q->nb, q0 = p - b, vs = q->vn * PARTS * VL, l = 0;
     const REAL *v = V + p * vs;
     REAL *t = T + q0 * PARTS * VL, *tp = T + b * vs + p * PARTS * VL;
 #define LANE_CROSS(nl)                                                                             \

@@ -64,16 +64,18 @@ INLINE void N(run_out)(REAL *const *to, const REAL *from, int64_t stride, int64_
     }
 }
 
-/* The runs of contiguous numbers of an m x n view: whole matrices, rows or columns. */
-#define LANE_RUNS(view, RUN)                                                                       \
+/* The runs of contiguous numbers of an m x n view: whole matrices, rows or columns; rows of the
+ * array are `width` elements. */
+#define LANE_RUNS(view, width, RUN)                                                                \
     do {                                                                                           \
-        int64_t m_ = (view)->m, n_ = (view)->n, rs_ = (view)->rs, cs_ = (view)->cs;                \
-        if (cs_ == 1 && (rs_ == n_ || m_ == 1))                                                    \
+        int64_t m_ = (view)->m, n_ = (view)->n, rs_ = (view)->rs, cs_ = (view)->cs, w_ = width;    \
+        bool whole_ = cs_ == 1 && ((rs_ == n_ && w_ == n_) || m_ == 1);                            \
+        if (whole_)                                                                                \
             RUN(0, 1, 0, PARTS *m_ *n_);                                                           \
-        for (int64_t i = 0; i < m_ && cs_ == 1 && rs_ != n_ && m_ > 1; i++)                        \
-            RUN(i *PARTS *n_ *VL, 1, PARTS *i *rs_, PARTS *n_);                                    \
+        for (int64_t i = 0; i < m_ && cs_ == 1 && !whole_; i++)                                    \
+            RUN(i *PARTS *w_ *VL, 1, PARTS *i *rs_, PARTS *n_);                                    \
         for (int64_t j = 0; j < n_ && cs_ != 1; j++)                                               \
-            RUN(j *PARTS *VL, n_, PARTS *j *cs_, PARTS *m_);                                       \
+            RUN(j *PARTS *VL, w_, PARTS *j *cs_, PARTS *m_);                                       \
     } while (0)
 
 /* Matrices b .. of a view, one a lane; lanes after `valid` point to `nowhere`, or NULL: to the last
@@ -89,24 +91,24 @@ INLINE void N(addresses)(const gb10_view_t *view, int64_t b, int64_t valid, REAL
     }
 }
 
-static void N(lanes_in)(const gb10_view_t *view, int64_t b, int64_t valid, REAL *to)
+static void N(lanes_in)(const gb10_view_t *view, int64_t b, int64_t valid, REAL *to, int64_t width)
 {
     REAL *from[VL];
     N(addresses)(view, b, valid, NULL, from);
 #define RUN(slot, stride, at, numbers) N(run_in)(to + (slot), stride, from, at, numbers)
-    LANE_RUNS(view, RUN);
+    LANE_RUNS(view, width, RUN);
 #undef RUN
 }
 
 static void N(lanes_out)(const lanes_t *q, const gb10_view_t *view, int64_t b, int64_t valid,
-                         const REAL *from)
+                         const REAL *from, int64_t width)
 {
     REAL *to[VL];
     if (!view)
         return;
     N(addresses)(view, b, valid, q->nowhere, to);
 #define RUN(slot, stride, at, numbers) N(run_out)(to, from + (slot), stride, at, numbers)
-    LANE_RUNS(view, RUN);
+    LANE_RUNS(view, width, RUN);
 #undef RUN
 }
 
@@ -115,7 +117,7 @@ static void N(lanes_packed)(const lanes_t *q, REAL *A, const REAL *V)
 {
     for (int64_t i = 1; i < q->m; i++)
         for (int64_t c = 0; c < PARTS * min64(i, q->k); c++)
-            keep(A + (i * q->n * PARTS + c) * VL, load(V + (i * q->k * PARTS + c) * VL));
+            keep(A + (i * q->an * PARTS + c) * VL, load(V + (i * q->vn * PARTS + c) * VL));
 }
 
 /* ---- lanes that need more than the usual ---- */
@@ -125,7 +127,7 @@ static void N(lanes_packed)(const lanes_t *q, REAL *A, const REAL *V)
 static gb10_info_t N(lane_prepare)(const lanes_t *q, REAL *A, int *shift, int l)
 {
     gb10_info_t info = GB10_INFO_OK;
-    int64_t rs = q->n * PARTS * VL;
+    int64_t rs = q->an * PARTS * VL;
     for (int64_t j = 0; j < q->n && info != GB10_INFO_NONFINITE; j++) {
         N(column_t) column = {A + j * PARTS * VL + l, rs, VL, q->m};
         REAL top = N(column_top)(&column);
@@ -135,7 +137,7 @@ static gb10_info_t N(lane_prepare)(const lanes_t *q, REAL *A, int *shift, int l)
         else if (!N(scale_column)(&column, top, &shift[j * VL + l]))
             info = GB10_INFO_NOT_REPRESENTABLE;
     }
-    for (int64_t c = 0; c < q->m * q->n * PARTS && info == GB10_INFO_NONFINITE; c++)
+    for (int64_t c = 0; c < q->m * q->an * PARTS && info == GB10_INFO_NONFINITE; c++)
         A[c * VL + l] = 0;
     return info;
 }
@@ -144,7 +146,7 @@ static gb10_info_t N(lane_rescale)(const lanes_t *q, REAL *A, const int *shift, 
 {
     bool fits = true;
     for (int64_t j = 0; j < q->n; j++) {
-        N(column_t) column = {A + j * PARTS * VL + l, q->n * PARTS * VL, VL, min64(j + 1, q->k)};
+        N(column_t) column = {A + j * PARTS * VL + l, q->an * PARTS * VL, VL, min64(j + 1, q->k)};
         fits = N(unscale_column)(&column, shift[j * VL + l]) && fits;
     }
     return fits ? GB10_INFO_OK : GB10_INFO_NOT_REPRESENTABLE;
@@ -154,7 +156,7 @@ static gb10_info_t N(lane_rescale)(const lanes_t *q, REAL *A, const int *shift, 
 INLINE bool N(lanes_usual)(const lanes_t *q, const REAL *A)
 {
     index_t bad = {0};
-    int64_t rs = q->n * PARTS * VL;
+    int64_t rs = q->an * PARTS * VL;
     for (int64_t j = 0; j < q->n; j++) {
         vec_t top = splat(0), odd = splat(0);
         for (int64_t i = 0; i < q->m; i++)
@@ -186,7 +188,7 @@ static void N(lanes_some)(const lanes_t *q, const gb10_geqrf_args_t *args, int64
     {
         int *shift = q->shift + g * q->n * VL;
         uint8_t *info = q->info + g * VL;
-        N(lanes_in)(args->A, (g0 + g) * VL, VALID, LANE_ARRAY(A));
+        N(lanes_in)(args->A, (g0 + g) * VL, VALID, LANE_ARRAY(A), q->an);
         q->odd[g] = !N(lanes_usual)(q, LANE_ARRAY(A));
         for (int l = 0; l < (int)VL; l++)
             info[l] =
@@ -209,13 +211,13 @@ static void N(lanes_some)(const lanes_t *q, const gb10_geqrf_args_t *args, int64
         for (int l = 0; l < (int)VL && q->odd[g]; l++)
             if (info[l] == GB10_INFO_OK)
                 info[l] = (uint8_t)N(lane_rescale)(q, LANE_ARRAY(A), q->shift + g * q->n * VL, l);
-        N(lanes_out)(q, args->V, b, VALID, LANE_ARRAY(V));
-        N(lanes_out)(q, args->T, b, VALID, LANE_ARRAY(T));
-        N(lanes_out)(q, args->R, b, VALID, LANE_ARRAY(A));
-        N(lanes_out)(q, args->tau, b, VALID, LANE_ARRAY(tau));
+        N(lanes_out)(q, args->V, b, VALID, LANE_ARRAY(V), q->vn);
+        N(lanes_out)(q, args->T, b, VALID, LANE_ARRAY(T), q->vn);
+        N(lanes_out)(q, args->R, b, VALID, LANE_ARRAY(A), q->an);
+        N(lanes_out)(q, args->tau, b, VALID, LANE_ARRAY(tau), 1);
         if (args->packed) {
             N(lanes_packed)(q, LANE_ARRAY(A), LANE_ARRAY(V));
-            N(lanes_out)(q, args->packed, b, VALID, LANE_ARRAY(A));
+            N(lanes_out)(q, args->packed, b, VALID, LANE_ARRAY(A), q->an);
         }
         for (int64_t l = 0; l < VALID; l++) {
             for (int i = 0; i < 5 && info[l] != GB10_INFO_OK; i++)
@@ -234,8 +236,9 @@ static size_t N(lanes_layout)(lanes_t *q, const gb10_geqrf_args_t *args, char *b
 {
     size_t used = 0;
     int64_t m = args->A->m, n = args->A->n, k = min64(m, n), nb = min64(args->nb, k);
-    *q = (lanes_t){.m = m, .n = n, .k = k, .nb = nb};
-    int64_t number = PARTS * VL, a = m * n * number, v = m * k * number, t = nb * k * number;
+    *q = (lanes_t){.m = m, .n = n, .k = k, .nb = nb, .an = lane_width(n), .vn = lane_width(k)};
+    int64_t number = PARTS * VL, a = m * q->an * number;
+    int64_t v = m * q->vn * number, t = nb * q->vn * number;
     q->size = a + v + t + k * number;
     q->groups = LANE_BYTES / (q->size * (int64_t)sizeof(REAL)) + 1;
     q->groups = min64(q->groups, LANE_GROUPS);
@@ -258,7 +261,7 @@ static void N(lanes_geqrf)(const gb10_geqrf_args_t *args, void *workspace)
     memset(q.A, 0, (size_t)(q.size * q.groups) * sizeof(REAL));
     for (int64_t g = 0; g < q.groups; g++)
         for (int64_t j = 0; j < q.k; j++)
-            keep(q.V + g * q.size + (j * q.k + j) * PARTS * VL, splat(1));
+            keep(q.V + g * q.size + (j * q.vn + j) * PARTS * VL, splat(1));
     int64_t groups = (args->A->count + VL - 1) / VL;
     for (int64_t g = 0; g < groups; g += q.groups)
         N(lanes_some)(&q, args, g, min64(q.groups, groups - g));
