@@ -65,19 +65,36 @@ int64_t bench_scale(const bench_case_t *c, int64_t matrices, double seconds, dou
 
 /* ---- the machine (bench_machine.c) ---- */
 
+enum { BENCH_LIMIT_ROUNDS = 9 };
+
+/* What bounds a figure, measured in turn with it: neighbours slow both down. */
+typedef struct bench_limits {
+    double peak[2];   /* P: GF/s of sgemm and dgemm on all threads, or NaN */
+    double bandwidth; /* W: bytes/s read + written by a scale loop         */
+} bench_limits_t;
+
 typedef struct bench_machine {
     char cpu[96], date[32], command[512];
-    char peak_source[96]; /* library behind P, or why there is none              */
-    int64_t cache;        /* bytes of the last-level cache                       */
+    char peak_source[96]; /* library behind P, or why there is none       */
+    int64_t cache;        /* bytes of the last-level cache                */
+    int64_t scaled;       /* bytes of each of the two arrays behind W     */
     int threads;
-    double peak[2];   /* GF/s of sgemm and dgemm on `threads` threads, or NaN */
-    double bandwidth; /* bytes/s read + written by a scale loop, one thread   */
-    int64_t scaled;   /* bytes of each of its two arrays                      */
+    bench_limits_t start; /* medians at the start                          */
+    bench_limits_t now;   /* medians of the last case                      */
+    int rounds;           /* measurements taken since bench_machine_case   */
+    double peaks[2][BENCH_LIMIT_ROUNDS], bandwidths[BENCH_LIMIT_ROUNDS];
+    void *library, *work, *from, *to;
 } bench_machine_t;
 
-/* Names the machine, then measures P and W; quick: fewer repetitions. */
-gb10_status_t bench_machine_look(bench_machine_t *machine, int threads, bool quick,
-                                 gb10_error_t *err);
+/* Names the machine, then measures P and W. Release with bench_machine_close also on failure. */
+gb10_status_t bench_machine_open(bench_machine_t *machine, int threads, gb10_error_t *err);
+void bench_machine_close(bench_machine_t *machine);
+
+/* P and W for one case: begin, measure what bounds the case up to BENCH_LIMIT_ROUNDS times (more
+ * calls do nothing), take the medians into `now`. */
+void bench_machine_begin(bench_machine_t *machine);
+void bench_machine_measure(bench_machine_t *machine, const bench_case_t *c);
+void bench_machine_end(bench_machine_t *machine);
 
 /* ---- timing ---- */
 

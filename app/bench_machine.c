@@ -11,7 +11,7 @@
 #include "kernels/core/rng.h"
 #include "kernels/core/stopwatch.h"
 
-enum { PEAK_N = 1024, PEAK_REPEATS = 7, SCALE_REPEATS = 7, QUICK_REPEATS = 3 };
+enum { PEAK_N = 1024, COLUMNS = 102, PLAIN = 111 }; /* the two: CBLAS */
 #define DEFAULT_CACHE ((int64_t)32 << 20)
 
 /* First line of /proc/cpuinfo that begins with `key`: its value. */
@@ -85,108 +85,133 @@ typedef void sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alph
 typedef void dgemm_fn(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a,
                       int lda, const double *b, int ldb, double beta, double *c, int ldc);
 
-static double gemm_seconds(void *library, int is_double, void *work)
+/* GF/s of one product. */
+static double gemm_rate(const bench_machine_t *machine, int is_double)
 {
-    enum { COLUMNS = 102, PLAIN = 111, N = PEAK_N, SIZE = PEAK_N * PEAK_N };
+    enum { N = PEAK_N, SIZE = PEAK_N * PEAK_N };
+    if (!machine->library)
+        return NAN;
     double start = gb10_seconds();
     if (is_double) {
-        double *a = work;
-        dgemm_fn *gemm = (dgemm_fn *)dlsym(library, "cblas_dgemm");
+        double *a = machine->work;
+        dgemm_fn *gemm = (dgemm_fn *)dlsym(machine->library, "cblas_dgemm");
         gemm(COLUMNS, PLAIN, PLAIN, N, N, N, 1, a, N, a + SIZE, N, 0, a + 2 * SIZE, N);
     } else {
-        float *a = work;
-        sgemm_fn *gemm = (sgemm_fn *)dlsym(library, "cblas_sgemm");
+        float *a = (float *)machine->work + 6 * SIZE;
+        sgemm_fn *gemm = (sgemm_fn *)dlsym(machine->library, "cblas_sgemm");
         gemm(COLUMNS, PLAIN, PLAIN, N, N, N, 1, a, N, a + SIZE, N, 0, a + 2 * SIZE, N);
     }
-    return gb10_seconds() - start;
+    return 2.0 * PEAK_N * PEAK_N * PEAK_N / (gb10_seconds() - start) * 1e-9;
 }
 
-/* P: the best of a few products, of a library that may not be there. */
-static gb10_status_t measure_peak(bench_machine_t *machine, int repeats, gb10_error_t *err)
+/* Opens OpenBLAS, which may not be there, and makes what it multiplies: three matrices of doubles,
+ * then three of floats. */
+static gb10_status_t open_library(bench_machine_t *machine, gb10_error_t *err)
 {
     typedef void set_threads_fn(int n);
     typedef const char *config_fn(void);
-    void *work = NULL, *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-    set_threads_fn *set =
-        library ? (set_threads_fn *)dlsym(library, "openblas_set_num_threads") : NULL;
-    config_fn *config = library ? (config_fn *)dlsym(library, "openblas_get_config") : NULL;
-    gb10_status_t status = GB10_OK;
-    machine->peak[0] = machine->peak[1] = NAN;
-    if (!set || !dlsym(library, "cblas_sgemm") || !dlsym(library, "cblas_dgemm")) {
+    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    set_threads_fn *set = NULL;
+    if (library && dlsym(library, "cblas_sgemm") && dlsym(library, "cblas_dgemm"))
+        set = (set_threads_fn *)dlsym(library, "openblas_set_num_threads");
+    if (!set) {
         snprintf(machine->peak_source, sizeof machine->peak_source,
                  "libopenblas.so.0 is not there; shares of P are left out");
-        goto cleanup;
+        if (library)
+            dlclose(library);
+        return GB10_OK;
     }
+    config_fn *config = (config_fn *)dlsym(library, "openblas_get_config");
     const char *name = config ? config() : "OpenBLAS";
     size_t words = strcspn(name, " ");
     words += name[words] ? 1 + strcspn(name + words + 1, " ") : 0;
     snprintf(machine->peak_source, sizeof machine->peak_source, "%.*s", (int)words, name);
-    GB10_TRY(gb10_alloc(&work, (size_t)3 * PEAK_N * PEAK_N, sizeof(double), "products", err));
-    for (int is_double = 0; is_double < 2; is_double++) {
-        for (size_t i = 0; i < (size_t)3 * PEAK_N * PEAK_N; i++)
-            if (is_double)
-                ((double *)work)[i] = gb10_uniform(1, 0, i) - 0.5;
-            else
-                ((float *)work)[i] = (float)gb10_uniform(1, 0, i) - 0.5F;
-        double best = INFINITY;
-        set(machine->threads);
-        for (int r = 0; r < repeats; r++)
-            best = fmin(best, gemm_seconds(library, is_double, work));
-        machine->peak[is_double] = 2.0 * PEAK_N * PEAK_N * PEAK_N / best * 1e-9;
+    set(machine->threads);
+    machine->library = library;
+    const size_t numbers = (size_t)3 * PEAK_N * PEAK_N;
+    gb10_status_t status =
+        gb10_alloc(&machine->work, numbers, sizeof(double) + sizeof(float), "products", err);
+    for (size_t i = 0; i < numbers && status == GB10_OK; i++) {
+        ((double *)machine->work)[i] = gb10_uniform(1, 0, i) - 0.5;
+        ((float *)machine->work)[2 * numbers + i] = (float)gb10_uniform(1, 0, i) - 0.5F;
     }
-cleanup:
-    gb10_free(work);
-    if (library)
-        dlclose(library);
     return status;
 }
 
 /* In vectors, so that memory and not the loop is the limit at every optimisation level. */
 typedef double four_doubles_t __attribute__((vector_size(32)));
-static void scale(four_doubles_t *restrict to, const four_doubles_t *restrict from, double factor,
-                  int64_t n)
+
+static double scale_rate(const bench_machine_t *machine)
 {
+    const four_doubles_t *from = machine->from;
+    four_doubles_t *to = machine->to;
+    int64_t n = machine->scaled / (int64_t)sizeof *to;
+    double start = gb10_seconds();
     for (int64_t i = 0; i < n; i++)
-        to[i] = factor * from[i];
+        to[i] = 3 * from[i];
+    __asm__ volatile("" ::"r"(to) : "memory"); /* the pass is wanted, not its result */
+    return 2.0 * (double)machine->scaled / (gb10_seconds() - start);
 }
 
-/* W: bytes read and written of the best of a few passes. */
-static gb10_status_t measure_bandwidth(bench_machine_t *machine, int repeats, gb10_error_t *err)
+static gb10_status_t make_arrays(bench_machine_t *machine, gb10_error_t *err)
 {
-    four_doubles_t *from = NULL, *to = NULL;
-    double best = INFINITY;
-    int64_t n = 4 * machine->cache / (int64_t)sizeof *from;
-    gb10_status_t status = GB10_OK;
-    machine->scaled = n * (int64_t)sizeof *from;
-    GB10_TRY(gb10_alloc(&from, (size_t)n, sizeof *from, "scale loop", err));
-    GB10_TRY(gb10_alloc(&to, (size_t)n, sizeof *to, "scale loop", err));
-    for (int64_t i = 0; i < n; i++)
-        from[i] = to[i] = (four_doubles_t){1, 1, 1, 1};
-    for (int r = 0; r < repeats; r++) {
-        double start = gb10_seconds();
-        scale(to, from, 1 + r, n);
-        __asm__ volatile("" ::"r"(to) : "memory"); /* the passes are wanted, not their result */
-        best = fmin(best, gb10_seconds() - start);
-    }
-    machine->bandwidth = 2.0 * (double)machine->scaled / best;
-cleanup:
-    gb10_free(from);
-    gb10_free(to);
+    machine->scaled = 4 * machine->cache / GB10_ALIGN * GB10_ALIGN;
+    gb10_status_t status =
+        gb10_alloc(&machine->from, (size_t)machine->scaled, 1, "scale loop", err);
+    if (status == GB10_OK)
+        status = gb10_alloc(&machine->to, (size_t)machine->scaled, 1, "scale loop", err);
     return status;
 }
 
-gb10_status_t bench_machine_look(bench_machine_t *machine, int threads, bool quick,
-                                 gb10_error_t *err)
+void bench_machine_begin(bench_machine_t *machine)
+{
+    machine->rounds = 0;
+}
+
+void bench_machine_measure(bench_machine_t *machine, const bench_case_t *c)
+{
+    int r = machine->rounds, is_double = c && gb10_dtype_is_double(c->dtype);
+    if (r == BENCH_LIMIT_ROUNDS)
+        return;
+    for (int i = 0; i < 2; i++)
+        machine->peaks[i][r] = !c || i == is_double ? gemm_rate(machine, i) : NAN;
+    machine->bandwidths[r] = !c || c->place == BENCH_STREAM ? scale_rate(machine) : NAN;
+    machine->rounds++;
+}
+
+void bench_machine_end(bench_machine_t *machine)
+{
+    for (int i = 0; i < 2; i++)
+        machine->now.peak[i] = bench_median(machine->peaks[i], machine->rounds);
+    machine->now.bandwidth = bench_median(machine->bandwidths, machine->rounds);
+}
+
+gb10_status_t bench_machine_open(bench_machine_t *machine, int threads, gb10_error_t *err)
 {
     time_t now = time(NULL);
     struct tm local;
-    gb10_status_t status;
+    gb10_status_t status = GB10_OK;
     *machine = (bench_machine_t){.threads = threads, .cache = last_cache()};
     name_cpu(machine->cpu, sizeof machine->cpu);
     read_command(machine->command, sizeof machine->command);
     strftime(machine->date, sizeof machine->date, "%Y-%m-%dT%H:%M:%S%z", localtime_r(&now, &local));
-    status = measure_peak(machine, quick ? QUICK_REPEATS : PEAK_REPEATS, err);
-    if (status == GB10_OK)
-        status = measure_bandwidth(machine, quick ? QUICK_REPEATS : SCALE_REPEATS, err);
+    GB10_TRY(open_library(machine, err));
+    GB10_TRY(make_arrays(machine, err));
+    bench_machine_measure(machine, NULL); /* caches, pages and clock get warm */
+    bench_machine_begin(machine);
+    for (int r = 0; r < BENCH_LIMIT_ROUNDS; r++)
+        bench_machine_measure(machine, NULL);
+    bench_machine_end(machine);
+    machine->start = machine->now;
+cleanup:
     return status;
+}
+
+void bench_machine_close(bench_machine_t *machine)
+{
+    gb10_free(machine->work);
+    gb10_free(machine->from);
+    gb10_free(machine->to);
+    if (machine->library)
+        dlclose(machine->library);
 }

@@ -30,7 +30,7 @@ gb10_status_t bench_report_open(bench_report_t *r, const char *csv, const char *
 /* What is known of one engine on one case; NaN where it does not apply. */
 typedef struct result {
     const char *engine, *version, *algorithm, *lacks;
-    double rate, gflops, peak, share, bound, bound_share;
+    double rate, gflops, peak, share, bandwidth, bound, bound_share; /* shares in % */
     double part[4]; /* pack, factor, T, unpack: microseconds for one matrix */
     double ratio;   /* its time over fugu's                                 */
     int rounds;
@@ -44,11 +44,12 @@ static result_t make_result(const bench_report_t *r, const bench_case_t *c,
                             const bench_timing_t *timing)
 {
     double flops = gb10_qr_flops(c->dtype, c->m, c->n), seconds = timing->per_matrix;
-    double peak = r->machine->peak[gb10_dtype_is_double(c->dtype)];
+    double peak = r->machine->now.peak[gb10_dtype_is_double(c->dtype)];
     result_t x = {.rate = 1 / seconds,
                   .gflops = flops / seconds * 1e-9,
                   .peak = peak,
-                  .bound = bench_bound(c, peak, r->machine->bandwidth),
+                  .bandwidth = r->machine->now.bandwidth * 1e-9,
+                  .bound = bench_bound(c, peak, r->machine->now.bandwidth),
                   .part = {NAN, NAN, NAN, NAN},
                   .ratio = seconds / r->ours->timing.per_matrix,
                   .rounds = timing->n,
@@ -100,13 +101,13 @@ static void csv_start(const bench_report_t *r)
     fprintf(f, "# last_level_cache_bytes: %lld\n# peak_source: %s\n", (long long)m->cache,
             m->peak_source);
     for (int i = 0; i < 2; i++) {
-        fprintf(f, "# peak_%cgemm_gflops_per_s: ", "sd"[i]);
-        csv_real(f, m->peak[i], '\n');
+        fprintf(f, "# start_peak_%cgemm_gflops_per_s: ", "sd"[i]);
+        csv_real(f, m->start.peak[i], '\n');
     }
-    fprintf(f, "# bandwidth_gbytes_per_s: %.6g\n", m->bandwidth * 1e-9);
+    fprintf(f, "# start_bandwidth_gbytes_per_s: %.6g\n", m->start.bandwidth * 1e-9);
     fputs("engine,version,algorithm,leaves_out,dtype,shape,place,m,n,nb,batch_matrices,"
           "measurements,matrices_per_measurement,matrices_per_s,gflops_per_s,peak_gflops_per_s,"
-          "share_of_peak_percent,bound_gflops_per_s,share_of_bound_percent,",
+          "share_of_peak_percent,bandwidth_gbytes_per_s,bound_gflops_per_s,share_of_bound_percent,",
           f);
     for (int i = 0; i < 4; i++)
         fprintf(f, "%s,", part_names[i]);
@@ -123,8 +124,9 @@ static void csv_row(const bench_report_t *r, const bench_case_t *c, const result
     fprintf(f, "%c,%s,%s,%lld,%lld,%lld,%lld,%d,%lld,", gb10_dtype_letter(c->dtype), c->shape,
             bench_place_names[c->place], (long long)c->m, (long long)c->n, (long long)c->nb,
             (long long)c->count, x->rounds, (long long)x->matrices);
-    const double values[] = {x->rate,        x->gflops,  x->peak,    x->share,   x->bound,
-                             x->bound_share, x->part[0], x->part[1], x->part[2], x->part[3]};
+    const double values[] = {x->rate,      x->gflops,  x->peak,        x->share,
+                             x->bandwidth, x->bound,   x->bound_share, x->part[0],
+                             x->part[1],   x->part[2], x->part[3]};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         csv_real(f, values[i], ',');
     csv_real(f, x->ratio, '\n');
@@ -148,9 +150,9 @@ static void json_start(json_t *j, const bench_report_t *r)
     json_int(j, "threads", m->threads);
     json_int(j, "last_level_cache_bytes", m->cache);
     json_text(j, "peak_source", m->peak_source);
-    json_real(j, "peak_sgemm_gflops_per_s", m->peak[0]);
-    json_real(j, "peak_dgemm_gflops_per_s", m->peak[1]);
-    json_real(j, "bandwidth_gbytes_per_s", m->bandwidth * 1e-9);
+    json_real(j, "start_peak_sgemm_gflops_per_s", m->start.peak[0]);
+    json_real(j, "start_peak_dgemm_gflops_per_s", m->start.peak[1]);
+    json_real(j, "start_bandwidth_gbytes_per_s", m->start.bandwidth * 1e-9);
     json_close(j, '}');
     json_open(j, "results", '[');
 }
@@ -176,6 +178,7 @@ static void json_row(json_t *j, const bench_case_t *c, const result_t *x)
     json_real(j, "gflops_per_s", x->gflops);
     json_real(j, "peak_gflops_per_s", x->peak);
     json_real(j, "share_of_peak_percent", x->share);
+    json_real(j, "bandwidth_gbytes_per_s", x->bandwidth);
     json_real(j, "bound_gflops_per_s", x->bound);
     json_real(j, "share_of_bound_percent", x->bound_share);
     for (int i = 0; i < 4; i++)
@@ -210,13 +213,13 @@ static void print_machine(const bench_report_t *r)
     printf("cpu          %s, last-level cache %s\n", m->cpu, format_bytes((double)m->cache));
     printf("kernels      backend %s (%s), %s\n", gb10_backend_name(r->ours->handle),
            gb10_isa_name(r->ours->handle), format_things(m->threads, "thread"));
-    if (isnan(m->peak[0]))
+    if (isnan(m->start.peak[0]))
         printf("peak P       unknown: %s\n", m->peak_source);
     else
-        printf("peak P       %.1f GF/s sgemm, %.1f GF/s dgemm (1024^3, %s)\n", m->peak[0],
-               m->peak[1], m->peak_source);
+        printf("peak P       %.1f GF/s sgemm, %.1f GF/s dgemm (1024^3, %s)\n", m->start.peak[0],
+               m->start.peak[1], m->peak_source);
     printf("bandwidth W  %.1f GB/s read + written (scale loop, two arrays of %s)\n",
-           m->bandwidth * 1e-9, format_bytes((double)m->scaled));
+           m->start.bandwidth * 1e-9, format_bytes((double)m->scaled));
 }
 
 static void print_peers(const bench_report_t *r)
@@ -281,9 +284,9 @@ void bench_report_case(bench_report_t *r, const bench_case_t *c)
 
 void bench_report_peers(const bench_report_t *r)
 {
-    printf(
-        "\n%% P: of the peak; %%bound: of P in cache, of min(P, W) from memory; pack, fact(or), T,"
-        "\nout: %% of fugu's own time\n");
+    printf("\n%% P: of the peak; %%bound: of P in cache, of min(P, W) from memory; P and W are "
+           "measured"
+           "\nin turn with each row. pack, fact(or), T, out: %% of fugu's own time.\n");
     if (r->peers->n == 0)
         return;
     printf("ratio: time of the fastest peer over fugu's, whatever the peer leaves out. Peers have\n"

@@ -191,8 +191,12 @@ static gb10_status_t run_case(bench_t *b, const bench_case_t *c, gb10_error_t *e
     GB10_TRY(bench_ours_prepare(&b->ours, c, err));
     bench_peers_prepare(&b->peers, c);
     GB10_TRY(for_all(b, c, calibrate, err));
-    for (int i = 0; i < b->repeats; i++)
+    bench_machine_begin(&b->machine);
+    for (int i = 0; i < b->repeats; i++) {
+        bench_machine_measure(&b->machine, c);
         GB10_TRY(for_all(b, c, turn_step, err));
+    }
+    bench_machine_end(&b->machine);
     GB10_TRY(for_all(b, c, median_step, err));
     GB10_TRY(split_times(b, err));
     GB10_TRY(bench_peers_compare(&b->peers, b->ours.timing.per_matrix, err));
@@ -271,7 +275,7 @@ static gb10_status_t bench(bench_t *b, gb10_error_t *err)
     GB10_TRY(bench_report_open(&b->report, o->csv, o->json, err));
     GB10_TRY(bench_ours_open(&b->ours, cli_choice(BENCH_BACKENDS, o->backend, backend), err));
     GB10_TRY(open_peers(b, err));
-    GB10_TRY(bench_machine_look(&b->machine, (int)o->threads, o->quick, err));
+    GB10_TRY(bench_machine_open(&b->machine, (int)o->threads, err));
     b->repeats = o->repeats ? (int)o->repeats : o->quick ? 3 : 9;
     b->target = o->quick ? 0.002 : 0.01;
     bench_report_start(&b->report);
@@ -283,6 +287,7 @@ static gb10_status_t bench(bench_t *b, gb10_error_t *err)
 cleanup:
     bench_peers_close(&b->peers);
     bench_ours_close(&b->ours);
+    bench_machine_close(&b->machine);
     return status;
 }
 

@@ -33,7 +33,7 @@ cases=$((cases + 1))
 awk 'length($0) > 100 { exit 1 }' out.txt || complain "a line is longer than 100"
 says x.csv '^# command: .*bench --quick'
 says x.csv '^# date: 20[0-9-]+T'
-says x.csv '^# bandwidth_gbytes_per_s: [0-9.]+$'
+says x.csv '^# start_bandwidth_gbytes_per_s: [0-9.]+$'
 says x.csv '^engine,version,algorithm,.*,matrices_per_s,gflops_per_s,.*,time_over_fugu$'
 if command -v python3 >/dev/null; then
     expect 0 python3 -c '
@@ -42,7 +42,7 @@ rows = list(csv.DictReader(line for line in open("x.csv") if line[0] != "#"))
 document = json.load(open("x.json"))
 results = document["results"]
 assert len(rows) == len(results) == 20, len(rows)
-assert document["machine"]["bandwidth_gbytes_per_s"] > 0 and document["command"]
+assert document["machine"]["start_bandwidth_gbytes_per_s"] > 0 and document["command"]
 for row, result in zip(rows, results):
     assert None not in row and None not in row.values() and set(row) == set(result)
     assert row["engine"] == "fugu" and float(row["gflops_per_s"]) > 0
