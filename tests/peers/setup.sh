@@ -124,24 +124,22 @@ else
     absent eigen "tests/peers/peer_eigen.cpp does not compile; see $log" ''
 fi
 
-# BLASFEO: installed, else as CasADi's wheel carries it.
-library=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null |
-    awk '$1 ~ /^libblasfeo\.so/ { print $NF; exit }')
-include=
-for file in {/usr,/usr/local,/opt/blasfeo}/include/{,blasfeo/include/}blasfeo_common.h; do
-    include=${include:-$(dirname "$file")}
-done
-version=installed
-if [ -z "$library" ] || [ -z "$include" ]; then
+# BLASFEO: as its own `make install` leaves it (BLASFEO=PREFIX, else /opt/blasfeo), else as CasADi's
+# wheel carries it. Its header names the target: GENERIC has no kernels for vectors.
+prefix=${BLASFEO:-/opt/blasfeo}
+library=$prefix/lib/libblasfeo.so include=$prefix/include origin=installed number=
+if [ ! -e "$library" ]; then
     wheel casadi "$wheels"/casadi/libblasfeo.so.?
     carried=("$wheels"/casadi/libblasfeo.so.?)
-    library=${carried[0]:-} include=$wheels/casadi/include version="from the wheel of CasADi"
-    number=("$wheels"/casadi/libblasfeo.so.*.*)
-    [ ${#number[@]} -eq 0 ] || version="${number[0]##*.so.} $version"
+    versions=("$wheels"/casadi/libblasfeo.so.*.*)
+    library=${carried[0]:-} include=$wheels/casadi/include origin='CasADi wheel'
+    [ ${#versions[@]} -eq 0 ] || number="${versions[0]##*.so.} "
 fi
+target=$(sed -n 's/^#define TARGET_\(X[0-9A-Z_]*\|ARM[0-9A-Z_]*\|GENERIC\)$/\1/p' \
+    "$include/blasfeo_target.h" 2>/dev/null | head -n 1)
+version="${number}target ${target:-unknown} ($origin)"
 if [ -z "$library" ] || [ ! -e "$include/blasfeo_common.h" ]; then
-    absent blasfeo "no libblasfeo.so, no blasfeo_common.h" \
-        "python3 -m pip download casadi failed; see $log"
+    absent blasfeo "no $prefix/lib/libblasfeo.so" "python3 -m pip download casadi failed; see $log"
 elif compile "$dir/bin/blasfeo" "$cc" -std=c11 -D_GNU_SOURCE "-DPEER_VERSION=\"BLASFEO $version\"" \
     -isystem "$include" tests/peers/peer_blasfeo.c tests/peers/peer.c "$library" \
     "-Wl,-rpath,$(dirname "$library")" -lm; then
