@@ -39,7 +39,7 @@ APP_SRC := $(wildcard app/*.c)
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 ISA_OBJ := $(foreach i,$(ISAS),$(patsubst %.c,$(BUILD)/obj/%.$(i).o,$(ISA_SRC)))
 LIB_OBJ := $(call obj,$(KERNEL_SRC)) $(ISA_OBJ)
-APP_LIBS := $(HDF5_LIBS) $(MPI_LIBS) $(if $(filter 1,$(SCALAPACK)),-lscalapack-openmpi) $(LDLIBS) -lm -pthread
+APP_LIBS := $(HDF5_LIBS) $(MPI_LIBS) $(if $(filter 1,$(SCALAPACK)),-lscalapack-openmpi) $(LDLIBS) -lm -ldl -pthread
 
 .PHONY: all
 all: $(BUILD)/fugu $(BUILD)/libgb10qr.a $(BUILD)/libgb10qr.so ## build the program and the library
@@ -84,8 +84,6 @@ $(TEST_EXE) $(MPI_TEST_EXE): $(BUILD)/%: $(BUILD)/obj/%.o $(TEST_OBJ) $(BUILD)/l
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcriterion -llapacke -lopenblas $(APP_LIBS)
 $(BUILD)/dump_catalog: $(BUILD)/obj/tests/io/dump_catalog.o $(call obj,$(IO_SRC)) $(BUILD)/libgb10qr.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(HDF5_LIBS) -lm -pthread
-$(BUILD)/bench_geqrf: $(BUILD)/obj/tests/bench/bench_geqrf.o $(BUILD)/libgb10qr.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -llapacke -lopenblas -lm -pthread
 
 # Same bodies without Criterion, for qemu-user and ThreadSanitizer: core, kernels and io alone.
 PLAIN_OBJ := $(patsubst %.c,$(BUILD)/plain/%.o,$(TEST_SRC) $(wildcard tests/support/*.c))
@@ -123,9 +121,15 @@ demo: ## install what is missing, build, and show what fugu does
 deps: ## install the Debian packages that are missing
 	@jobs/deps.sh
 
+# Results: build/bench/<cpu>-<date>.{txt,csv,json}. BENCH_FLAGS="--types d --sizes 8,64" for less.
+BENCH_FLAGS ?=
 .PHONY: bench
-bench: $(BUILD)/bench_geqrf ## the cpu backend against LAPACK over OpenBLAS, one core
-	OPENBLAS_NUM_THREADS=1 $(BUILD)/bench_geqrf
+bench: all ## make the peers that can be had, measure fugu and them, write build/bench/
+	@tests/peers/setup.sh $(BUILD)
+	@mkdir -p $(BUILD)/bench
+	@set -o pipefail; cpu=$$(lscpu | sed -n 's/^Model name: *//p' | head -n 1 | tr -cs '[:alnum:]\n' '-'); \
+	    name=$(BUILD)/bench/$${cpu:-cpu}-$$(date +%Y-%m-%d-%H%M); \
+	    $(BUILD)/fugu bench --peers --csv $$name.csv --json $$name.json $(BENCH_FLAGS) | tee $$name.txt
 
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 .PHONY: asan
@@ -141,7 +145,7 @@ coverage: ## line coverage of all tests, per folder and file (gcov); minutes
 	    tests/lint/coverage.sh $(BUILD)/coverage && exit $$code
 
 # ---- style ----
-C_FILES := $(wildcard app/*.[ch] io/*.[ch] mpi/*.[ch] kernels/*.[ch] kernels/*/*.[ch] tests/*/*.[ch])
+C_FILES := $(wildcard app/*.[ch] io/*.[ch] mpi/*.[ch] kernels/*.[ch] kernels/*/*.[ch] tests/*/*.[ch] tests/*/*.cpp)
 .PHONY: format
 format: ## rewrite all C files with clang-format
 	clang-format -i $(C_FILES)

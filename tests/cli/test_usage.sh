@@ -7,7 +7,7 @@ says out.txt '^usage: fugu'
 expect 0 "$FUGU" --version
 says out.txt '^fugu [0-9]+\.[0-9]+\.[0-9]+ \('
 says out.txt '^HDF5 [0-9]'
-for c in qr verify info gen; do
+for c in qr verify info gen bench; do
     expect 0 "$FUGU" $c --help
     says out.txt "^usage: fugu $c"
     says out.txt '^examples'

@@ -10,14 +10,14 @@ command -v ctags >/dev/null || {
     exit 1
 }
 shopt -s nullglob
-sources=(app/*.[ch] io/*.[ch] mpi/*.[ch] kernels/*.[ch] kernels/*/*.{c,h,cu} tests/*/*.[ch])
-scripts=(jobs/*.sh tests/*.sh tests/*/*.sh tests/*/*.py)
+sources=(app/*.[ch] io/*.[ch] mpi/*.[ch] kernels/*.[ch] kernels/*/*.{c,h,cu} tests/*/*.{c,h,cpp})
+scripts=(jobs/*.sh jobs/*.py tests/*.sh tests/*/*.sh tests/*/*.py)
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT
 
 wc -l "${sources[@]}" | awk '$2 != "total" { print "file", $2, $1 }' >"$list"
 # Function-like macros in front of a body make ctags lose its place: attributes are told to it.
-ctags -x --_xformat='func %F %n %e %N' --languages=C,C++ --langmap=C:.c.h,C++:.cu --kinds-C=f \
+ctags -x --_xformat='func %F %n %e %N' --languages=C,C++ --langmap=C:.c.h,C++:.cu.cpp --kinds-C=f \
     --kinds-C++=f -I UNROLL -I INLINE+ "${sources[@]}" |
     awk '$4 ~ /^[0-9]+$/ { print "func", $2, $4 - $3 + 1, $3, $5 }' >>"$list"
 LC_ALL=C.UTF-8 grep -nE '.{101,}' "${sources[@]}" "${scripts[@]}" /dev/null |

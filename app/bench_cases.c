@@ -1,0 +1,136 @@
+#include "app/bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/core/plan.h"
+
+enum { SIZE_MAX_ALLOWED = 65536, CACHE_INPUT = 256 << 10, GROWTH_MAX = 64 };
+
+const char *const bench_place_names[2] = {"cache", "stream"};
+
+/* A size at *text, which moves behind it; 0 when there is none. */
+static int64_t read_size(const char **text)
+{
+    char *end;
+    if (**text < '0' || **text > '9')
+        return 0;
+    long long value = strtoll(*text, &end, 10);
+    *text = end;
+    return value <= SIZE_MAX_ALLOWED ? value : 0;
+}
+
+gb10_status_t bench_parse_sizes(const char *text, int64_t *sizes, int *nsizes, gb10_error_t *err)
+{
+    *nsizes = 0;
+    for (const char *at = text;; at++) {
+        const char *word = at;
+        int64_t size = read_size(&at);
+        if (size < 1 || (*at && *at != ','))
+            return GB10_FAIL(err, GB10_ERR_USAGE, "--sizes: '%.*s' is not a size of 1 .. %d",
+                             (int)strcspn(word, ","), word, SIZE_MAX_ALLOWED);
+        if (*nsizes == BENCH_SIZES_MAX)
+            return GB10_FAIL(err, GB10_ERR_USAGE, "--sizes: more than %d sizes", BENCH_SIZES_MAX);
+        sizes[(*nsizes)++] = size;
+        if (!*at)
+            return GB10_OK;
+    }
+}
+
+static bool parse_shape(const char *word, size_t length, bench_shape_t *shape)
+{
+    static const bench_shape_t known[] = {{1, 1, "square", false},
+                                          {4, 1, "tall4", false},
+                                          {16, 1, "tall16", false},
+                                          {1, 2, "wide2", false}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strlen(known[i].name) == length && strncmp(word, known[i].name, length) == 0) {
+            *shape = known[i];
+            return true;
+        }
+    const char *at = word;
+    shape->rows = read_size(&at);
+    if (shape->rows < 1 || *at++ != 'x' || length >= sizeof shape->name)
+        return false;
+    shape->cols = read_size(&at);
+    shape->fixed = true;
+    snprintf(shape->name, sizeof shape->name, "%.*s", (int)length, word);
+    return shape->cols >= 1 && at == word + length;
+}
+
+gb10_status_t bench_parse_shapes(const char *text, bench_shape_t *shapes, int *nshapes,
+                                 gb10_error_t *err)
+{
+    *nshapes = 0;
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        bench_shape_t shape;
+        if (!parse_shape(at, length, &shape))
+            return GB10_FAIL(err, GB10_ERR_USAGE,
+                             "--shapes: '%.*s' is none of square, tall4, tall16, wide2 and not MxN",
+                             (int)length, at);
+        if (*nshapes == BENCH_SHAPES_MAX)
+            return GB10_FAIL(err, GB10_ERR_USAGE, "--shapes: more than %d shapes",
+                             BENCH_SHAPES_MAX);
+        shapes[(*nshapes)++] = shape;
+        at += length;
+        if (!*at)
+            return GB10_OK;
+    }
+}
+
+double bench_bytes_in(const bench_case_t *c)
+{
+    return (double)c->m * (double)c->n * (double)gb10_dtype_size(c->dtype);
+}
+
+double bench_bytes_out(const bench_case_t *c)
+{
+    double m = (double)c->m, n = (double)c->n, k = m < n ? m : n;
+    double b = (double)c->nb < k ? (double)c->nb : k;
+    return (m * k + b * k + k * n + k) * (double)gb10_dtype_size(c->dtype);
+}
+
+int64_t bench_batch(const bench_case_t *c, int64_t cache)
+{
+    /* Results are at least as large as the input: the batch and they pass twice through a cache
+     * of the size of the input before a matrix is met again. */
+    double bytes = c->place == BENCH_CACHE ? CACHE_INPUT : 1.5 * (double)cache;
+    double count = floor(bytes / bench_bytes_in(c));
+    int64_t least = c->place == BENCH_CACHE ? 1 : 2;
+    return count > (double)least ? (int64_t)count : least;
+}
+
+double bench_bound(const bench_case_t *c, double peak, double bandwidth)
+{
+    if (c->place == BENCH_CACHE)
+        return peak;
+    double seconds = (bench_bytes_in(c) + bench_bytes_out(c)) / bandwidth;
+    double memory = gb10_qr_flops(c->dtype, c->m, c->n) / seconds * 1e-9;
+    return fmin(peak, memory); /* the other one when one is NaN */
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double bench_median(double *x, int n)
+{
+    if (n < 1)
+        return NAN;
+    qsort(x, (size_t)n, sizeof *x, by_value);
+    return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
+}
+
+int64_t bench_scale(const bench_case_t *c, int64_t matrices, double seconds, double target)
+{
+    double factor = seconds > 0 ? target / seconds : GROWTH_MAX;
+    factor = fmin(fmax(factor, 1), GROWTH_MAX);
+    int64_t wanted = (int64_t)ceil((double)matrices * factor);
+    if (c->place == BENCH_CACHE)
+        wanted = (wanted + c->count - 1) / c->count * c->count;
+    return wanted;
+}
