@@ -133,6 +133,11 @@ asan: ## unit and kernel tests under AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" test-build
 	@FUGU_TEST_SHORT=1 ASAN_OPTIONS=detect_leaks=1 tests/run.sh $(BUILD)/asan unit
 
+.PHONY: tsan
+tsan: ## the tests of threads under ThreadSanitizer
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan CFLAGS="-O1 -g -fsanitize=thread" $(BUILD)/tsan/plain/tests/kernels/test_threads
+	OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 $(BUILD)/tsan/plain/tests/kernels/test_threads
+
 .PHONY: coverage
 coverage: ## line coverage of all tests, per folder and file (gcov); minutes
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/coverage CFLAGS="-O1 -g --coverage" test-build

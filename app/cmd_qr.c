@@ -10,6 +10,7 @@
 #include "app/format.h"
 #include "app/qr.h"
 #include "kernels/core/alloc.h"
+#include "kernels/core/crew.h"
 
 #define AT(field) offsetof(qr_options_t, field)
 static const cli_option_t options_table[] = {
@@ -37,6 +38,8 @@ static const cli_option_t options_table[] = {
      "what is measured on the results", 0, 0},
     {"checks", "scalapack", 0, CLI_INT, AT(scalapack), "N", "-1", NULL,
      "matrices of each bucket to factor again with ScaLAPACK; -1: 2 where built in", -1, 1000000},
+    {"running", "threads", 0, CLI_INT, AT(threads), "N", "1", "auto",
+     "threads of each rank that factor; 0 or auto: as many as the cores it may use", 0, 1024},
     {"running", "unit-size", 0, CLI_SIZE, AT(unit_size), "SIZE", "64M", NULL,
      "input and output bytes of a unit of work", 1, 1e15},
     {"running", "schedule", 0, CLI_CHOICE, AT(schedule), "HOW", "dynamic", QR_SCHEDULES,
@@ -189,6 +192,11 @@ static gb10_status_t choose_backend(qr_run_t *run, gb10_error_t *err)
     snprintf(run->backend, sizeof run->backend, "%s", gb10_backend_name(handle));
     snprintf(run->isa, sizeof run->isa, "%s", gb10_isa_name(handle));
     snprintf(run->reason, sizeof run->reason, "%s", gb10_backend_reason(handle));
+    int threads = run->options->threads > 0 ? (int)run->options->threads : gb10_cores();
+    int64_t range[2] = {threads, -threads};
+    GB10_TRY(dist_min(team, range, 2, err));
+    run->threads[0] = (int)range[0];
+    run->threads[1] = (int)-range[1];
 cleanup:
     gb10_destroy(handle);
     return status;
@@ -285,6 +293,7 @@ static gb10_status_t factor_all(qr_run_t *run, gb10_error_t *err)
                                 .reader = run->reader,
                                 .output = run->output,
                                 .backend = run->backend,
+                                .threads = (int)run->options->threads,
                                 .kinds = run->kinds,
                                 .nb = run->options->nb,
                                 .check = (check_kind_t)run->options->check,

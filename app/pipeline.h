@@ -24,6 +24,7 @@ typedef struct pipeline_config {
     io_reader_t *reader;
     io_output_t *output;
     const char *backend;
+    int threads;    /* of the factor stage and of the check stage, each its own; 0: all cores */
     uint32_t kinds; /* what is written, bits of io_kind_t */
     int64_t nb;
     check_kind_t check;

@@ -16,7 +16,7 @@ typedef struct qr_options {
     int backend;      /* index into QR_BACKENDS          */
     int mode;
     double tolerance; /* 0: none asked for */
-    int64_t nb, scalapack, unit_size;
+    int64_t nb, scalapack, unit_size, threads;
     int check, schedule, progress;
     bool narrow, positive_diagonal, overwrite, dry_run;
     const char *json;
@@ -47,6 +47,7 @@ typedef struct qr_run {
     const qr_options_t *options;
     const char *input;
     char backend[32], isa[32], reason[160];
+    int threads[2]; /* of a rank: the fewest and the most */
     io_catalog_t catalog;
     gb10_batch_t *batches;
     int64_t *held_bytes; /* per matrix of each batch, for the planner   */

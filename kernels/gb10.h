@@ -4,7 +4,8 @@
  * are LAPACK's (geqrf, geqrt). Block p of nb columns: H_(p nb + 1) ... = I - V_p T_p V_p^H, T_p
  * upper triangular with tau on its diagonal.
  *
- * Threads: one caller at a time per handle; two handles in two threads are independent. The handle
+ * Threads: one caller at a time per handle; two handles in two threads are independent. A call
+ * works in the caller's thread unless gb10_set_threads gave the handle a team. The handle
  * owns the workspace of its calls, which grows to the largest need and is kept; a call that finds
  * it large enough allocates nothing. Every function returns a status; gb10_last_error gives the
  * message of the last failure on that handle. Nothing here prints or exits. A matrix that cannot be
@@ -47,6 +48,13 @@ const char *gb10_isa_name(const gb10_handle_t *handle);
  * in use. FUGU_ISA=<name> at gb10_create forces one: ranks of a run agree on the lowest. */
 const char *gb10_isa_at(const gb10_handle_t *handle, int level);
 int gb10_isa_level(const gb10_handle_t *handle);
+
+/* The team that the handle's calls share a batch out to, the caller's thread included: 1 at first.
+ * 0: as many as the process may use cores (its affinity mask). Results have the same bits for any
+ * number. The threads sleep between calls, block all signals and end with the handle or with the
+ * next call of this. Each has its own workspace. On failure the old team stays. */
+gb10_status_t gb10_set_threads(gb10_handle_t *handle, int threads);
+int gb10_threads(const gb10_handle_t *handle);
 
 /* Name of the i-th known backend and, in *reason, NULL when usable or why not. NULL past the end.
  */

@@ -33,3 +33,14 @@ int64_t gb10_view_extent(const gb10_view_t *v)
         return 0;
     return (v->m - 1) * v->rs + (v->n - 1) * v->cs + 1;
 }
+
+gb10_view_t gb10_view_part(const gb10_view_t *v, int64_t first, int64_t count)
+{
+    gb10_view_t part = *v;
+    part.count = count;
+    if (v->layout == GB10_POINTERS)
+        part.list = v->list ? v->list + first : NULL;
+    else if (v->base)
+        part.base = gb10_view_at(v, first);
+    return part;
+}

@@ -17,6 +17,9 @@ void gb10_view_fill_nan(const gb10_view_t *v, int64_t b);
 /* Elements from the first to one past the last of one matrix: 0 when it is empty. */
 int64_t gb10_view_extent(const gb10_view_t *v);
 
+/* The view of matrices first .. first+count-1 of v. */
+gb10_view_t gb10_view_part(const gb10_view_t *v, int64_t first, int64_t count);
+
 /* True when the CPU can read and write it. */
 static inline bool gb10_view_host(const gb10_view_t *v)
 {
