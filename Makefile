@@ -70,7 +70,7 @@ $(BUILD)/obj/%_isa.$(1).o: %_isa.c
 endef
 $(foreach i,$(ISAS),$(eval $(call isa_rule,$(i))))
 
--include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/plain -name '*.d' 2>/dev/null)
 
 # ---- tests ----
 TEST_SRC := $(wildcard tests/unit/test_*.c tests/kernels/test_*.c)

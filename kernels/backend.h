@@ -12,10 +12,11 @@ typedef enum gb10_op_id {
     GB10_OP_FORM_T = 1,
     GB10_OP_FORM_Q = 2,
     GB10_OP_APPLY_Q = 3,
-    GB10_OP_CHECK = 4,
-    GB10_OP_COMPARE_R = 5
+    GB10_OP_REPACK = 4,
+    GB10_OP_CHECK = 5,
+    GB10_OP_COMPARE_R = 6
 } gb10_op_id_t;
-enum { GB10_OPS = 4, GB10_OPS_ALL = 6 };
+enum { GB10_OPS = 5, GB10_OPS_ALL = 7 };
 
 /* One operation. Arguments are validated by gb10.c before any of these is called.
  *   supports: NULL when it can serve args, else the reason.
@@ -24,13 +25,21 @@ enum { GB10_OPS = 4, GB10_OPS_ALL = 6 };
  *             backend with `shared` it is called by several threads at once, each with its own
  *             slice of the batch, workspace, times and error record.
  *   wait:     NULL when submit completes the operation.
- *   whole:    not 0 when, with this many threads, the operation wants the batch in one piece and
+ *   layouts:  1u << gb10_layout_t for each layout that it reads and writes itself; views in host
+ *             memory with any other are repacked, slice by slice, to row-major ones and back. 0
+ *             stands for GB10_LINEAR. After it the padding of interleaved outputs is written for
+ * it. whole:    not 0 when, with this many threads, the operation wants the batch in one piece and
  *             uses the crew of its equipment itself. NULL: never. */
+enum {
+    GB10_LINEAR = 1u << GB10_STRIDED | 1u << GB10_POINTERS | 1u << GB10_INTERLEAVED,
+    GB10_ALL_LAYOUTS = GB10_LINEAR | 1u << GB10_TILES | 1u << GB10_PANELS
+};
 typedef struct gb10_op {
     const char *(*supports)(const void *args);
     size_t (*need)(void *state, const void *args);
     gb10_status_t (*submit)(void *state, const void *args, void *workspace, gb10_error_t *err);
     gb10_status_t (*wait)(void *state, gb10_error_t *err);
+    unsigned layouts;
     int (*whole)(void *state, const void *args, int threads);
 } gb10_op_t;
 

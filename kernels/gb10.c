@@ -268,6 +268,7 @@ static gb10_status_t run_own(gb10_handle_t *handle, gb10_op_id_t id, const void 
         return status == GB10_OK ? run(handle, id, args, err) : status;                            \
     }
 CALL(geqrf, GB10_OP_GEQRF, dispatch)
+CALL(repack, GB10_OP_REPACK, dispatch)
 CALL(form_t, GB10_OP_FORM_T, dispatch)
 CALL(form_q, GB10_OP_FORM_Q, dispatch)
 CALL(apply_q, GB10_OP_APPLY_Q, dispatch)

@@ -81,7 +81,8 @@ typedef struct gb10_times {
  *   tau    k x 1
  *   packed m x n   LAPACK's V\R in one array
  * A matrix with info NONFINITE (3) or NOT_REPRESENTABLE (6) has all its outputs filled with one
- * quiet NaN. */
+ * quiet NaN. Views may have any layout; those that the kernels do not read or write themselves are
+ * repacked on the way, a slice of the batch at a time. */
 typedef struct gb10_geqrf_args {
     const gb10_view_t *A;
     const gb10_view_t *V, *T, *R, *tau, *packed;
@@ -92,6 +93,18 @@ typedef struct gb10_geqrf_args {
     gb10_times_t *times; /* or NULL; otherwise what was spent is added (the clock costs a little) */
 } gb10_geqrf_args_t;
 gb10_status_t gb10_geqrf(gb10_handle_t *handle, const gb10_geqrf_args_t *args);
+
+/* Copies a batch from one layout into another, any pair of the layouts of types.h: bit for bit,
+ * with the padding of `to` (zeros in tiles, copies of the last matrix in an incomplete group).
+ * Packs, unpacks and transposes; a matrix with NaN or Inf is copied as well. */
+enum { GB10_SCALE_MAX = 4096 };
+typedef struct gb10_repack_args {
+    const gb10_view_t *from, *to; /* same dtype, m, n, count; apart from each other              */
+    const int32_t *scale;         /* count exponents within GB10_SCALE_MAX: matrix b is multiplied
+                                     by 2^scale[b], rounded where that leaves the range; or NULL */
+    uint8_t *info;                /* count: OK, or NONFINITE for a matrix of `from`; or NULL     */
+} gb10_repack_args_t;
+gb10_status_t gb10_repack(gb10_handle_t *handle, const gb10_repack_args_t *args);
 
 /* T (b x k, geqrt layout) from V (m x k, unit lower trapezoidal) and tau (k x 1): larft by
  * blocks.*/
@@ -214,6 +227,24 @@ gb10_status_t gb10_batched_geqrf_pointers(gb10_handle_t *handle, gb10_dtype_t dt
                                           int64_t n, void *const *A, int64_t lda, void *tau,
                                           void *T, int64_t ldt, int64_t nb, int64_t batch_count,
                                           gb10_mode_t precision_mode, uint8_t *info);
+
+/* A packed batch (layout, width, group as in gb10_view_packed), factored in place: V\R in the
+ * layout of A; tau and T as above. */
+gb10_status_t gb10_packed_batched_geqrf(gb10_handle_t *handle, gb10_layout_t layout, int64_t width,
+                                        int64_t group, gb10_dtype_t dtype, int64_t m, int64_t n,
+                                        void *A, void *tau, void *T, int64_t ldt, int64_t nb,
+                                        int64_t batch_count, gb10_mode_t precision_mode,
+                                        uint8_t *info);
+/* Between a column-major batch as above and a packed one of gb10_view_elements elements. info as in
+ * gb10_repack. */
+gb10_status_t gb10_batched_pack(gb10_handle_t *handle, gb10_layout_t layout, int64_t width,
+                                int64_t group, gb10_dtype_t dtype, int64_t m, int64_t n,
+                                const void *A, int64_t lda, int64_t strideA, void *packed,
+                                int64_t batch_count, uint8_t *info);
+gb10_status_t gb10_batched_unpack(gb10_handle_t *handle, gb10_layout_t layout, int64_t width,
+                                  int64_t group, gb10_dtype_t dtype, int64_t m, int64_t n,
+                                  const void *packed, void *A, int64_t lda, int64_t strideA,
+                                  int64_t batch_count, uint8_t *info);
 
 #ifdef __cplusplus
 }

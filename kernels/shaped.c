@@ -4,6 +4,18 @@
 #include "kernels/core/view.h"
 #include "kernels/handle.h"
 
+/* A column-major batch from an entry point's arguments. */
+static gb10_view_t columns_of(gb10_dtype_t dtype, const void *A, int64_t m, int64_t n, int64_t lda,
+                              int64_t stride, int64_t count)
+{
+    gb10_view_t v = {.dtype = dtype, .m = m, .n = n, .count = count};
+    v.base = (void *)(uintptr_t)A;
+    v.rs = 1;
+    v.cs = lda;
+    v.bs = stride;
+    return v;
+}
+
 /* The sizes that the views below would report under other names. */
 static gb10_status_t check_shape(int64_t m, int64_t n, int64_t lda, int64_t ldt, int64_t nb,
                                  int64_t count, gb10_error_t *err)
@@ -60,8 +72,7 @@ gb10_status_t gb10_batched_geqrf(gb10_handle_t *handle, gb10_dtype_t dtype, int6
     gb10_status_t status = check_shape(m, n, lda, T ? ldt : nb, nb, batch_count, err);
     if (status != GB10_OK)
         return status;
-    gb10_view_t view = {dtype, GB10_STRIDED, GB10_HOST, m,   n,      batch_count,
-                        A,     NULL,         1,         lda, strideA};
+    gb10_view_t view = columns_of(dtype, A, m, n, lda, strideA, batch_count);
     if (batch_count > 1 && m > 0 && n > 0 && strideA < gb10_view_extent(&view))
         return GB10_FAIL(err, GB10_ERR_INVALID,
                          "batched_geqrf: strideA = %" PRId64 " is too small for %" PRId64
@@ -81,6 +92,76 @@ gb10_status_t gb10_batched_geqrf_pointers(gb10_handle_t *handle, gb10_dtype_t dt
     gb10_status_t status = check_shape(m, n, lda, T ? ldt : nb, nb, batch_count, err);
     if (status != GB10_OK)
         return status;
-    gb10_view_t view = {dtype, GB10_POINTERS, GB10_HOST, m, n, batch_count, NULL, A, 1, lda, 0};
+    gb10_view_t view = columns_of(dtype, NULL, m, n, lda, 0, batch_count);
+    view.layout = GB10_POINTERS;
+    view.list = A;
     return factor_in_place(handle, &view, tau, T, ldt, nb, precision_mode, info);
+}
+
+/* Packed batches: the enum is checked here, since a view cannot be made without it. */
+static gb10_status_t check_packed(const char *name, gb10_layout_t layout, int64_t m, int64_t n,
+                                  int64_t count, gb10_error_t *err)
+{
+    if (layout != GB10_INTERLEAVED && layout != GB10_TILES && layout != GB10_PANELS)
+        return GB10_FAIL(err, GB10_ERR_INVALID, "%s: layout = %d is not a packed one", name,
+                         (int)layout);
+    if (m < 0 || n < 0 || count < 0)
+        return GB10_FAIL(err, GB10_ERR_INVALID,
+                         "%s: m = %" PRId64 ", n = %" PRId64 ", batch_count = %" PRId64
+                         ": one is negative",
+                         name, m, n, count);
+    return GB10_OK;
+}
+
+gb10_status_t gb10_packed_batched_geqrf(gb10_handle_t *handle, gb10_layout_t layout, int64_t width,
+                                        int64_t group, gb10_dtype_t dtype, int64_t m, int64_t n,
+                                        void *A, void *tau, void *T, int64_t ldt, int64_t nb,
+                                        int64_t batch_count, gb10_mode_t precision_mode,
+                                        uint8_t *info)
+{
+    if (!handle)
+        return GB10_ERR_INVALID;
+    gb10_error_t *err = gb10_handle_error(handle);
+    gb10_status_t status = GB10_OK;
+    GB10_TRY(check_packed("packed_batched_geqrf", layout, m, n, batch_count, err));
+    GB10_TRY(check_shape(m, n, m > 1 ? m : 1, T ? ldt : nb, nb, batch_count, err));
+    gb10_view_t view = gb10_view_packed(layout, dtype, A, m, n, batch_count, width, group);
+    status = factor_in_place(handle, &view, tau, T, ldt, nb, precision_mode, info);
+cleanup:
+    return status;
+}
+
+gb10_status_t gb10_batched_pack(gb10_handle_t *handle, gb10_layout_t layout, int64_t width,
+                                int64_t group, gb10_dtype_t dtype, int64_t m, int64_t n,
+                                const void *A, int64_t lda, int64_t strideA, void *packed,
+                                int64_t batch_count, uint8_t *info)
+{
+    if (!handle)
+        return GB10_ERR_INVALID;
+    gb10_status_t status =
+        check_packed("batched_pack", layout, m, n, batch_count, gb10_handle_error(handle));
+    if (status != GB10_OK)
+        return status;
+    gb10_view_t from = columns_of(dtype, A, m, n, lda, strideA, batch_count);
+    gb10_view_t to = gb10_view_packed(layout, dtype, packed, m, n, batch_count, width, group);
+    gb10_repack_args_t args = {.from = &from, .to = &to, .info = info};
+    return gb10_repack(handle, &args);
+}
+
+gb10_status_t gb10_batched_unpack(gb10_handle_t *handle, gb10_layout_t layout, int64_t width,
+                                  int64_t group, gb10_dtype_t dtype, int64_t m, int64_t n,
+                                  const void *packed, void *A, int64_t lda, int64_t strideA,
+                                  int64_t batch_count, uint8_t *info)
+{
+    if (!handle)
+        return GB10_ERR_INVALID;
+    gb10_status_t status =
+        check_packed("batched_unpack", layout, m, n, batch_count, gb10_handle_error(handle));
+    if (status != GB10_OK)
+        return status;
+    void *base = (void *)(uintptr_t)packed;
+    gb10_view_t from = gb10_view_packed(layout, dtype, base, m, n, batch_count, width, group);
+    gb10_view_t to = columns_of(dtype, A, m, n, lda, strideA, batch_count);
+    gb10_repack_args_t args = {.from = &from, .to = &to, .info = info};
+    return gb10_repack(handle, &args);
 }

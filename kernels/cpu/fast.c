@@ -110,6 +110,22 @@ static gb10_status_t geqrf_submit(void *state, const void *args, void *workspace
     return GB10_OK;
 }
 
+static const char *repack_supports(const void *args)
+{
+    const gb10_repack_args_t *a = args;
+    return a->scale ? "it does not scale while it copies" : NULL;
+}
+
+static gb10_status_t repack_submit(void *state, const void *args, void *workspace,
+                                   gb10_error_t *err)
+{
+    (void)state;
+    (void)workspace;
+    (void)err;
+    gb10_fast_repack(args);
+    return GB10_OK;
+}
+
 const gb10_backend_t gb10_backend_cpu = {
     .name = "cpu",
     .priority = 10,
@@ -120,5 +136,8 @@ const gb10_backend_t gb10_backend_cpu = {
     .close = close_handle,
     .equip = equip,
     .shared = 1,
-    .ops = {[GB10_OP_GEQRF] = {.need = geqrf_need, .submit = geqrf_submit}},
+    .ops = {[GB10_OP_GEQRF] = {.need = geqrf_need, .submit = geqrf_submit},
+            [GB10_OP_REPACK] = {.supports = repack_supports,
+                                .submit = repack_submit,
+                                .layouts = GB10_ALL_LAYOUTS}},
 };

@@ -76,6 +76,16 @@ OPERATION(form_t, V)
 OPERATION(form_q, V)
 OPERATION(apply_q, V)
 
+static gb10_status_t repack_submit(void *state, const void *args, void *workspace,
+                                   gb10_error_t *err)
+{
+    (void)state;
+    (void)workspace;
+    (void)err;
+    gb10_ref_repack(args);
+    return GB10_OK;
+}
+
 static const char *probe(void)
 {
     return NULL;
@@ -95,5 +105,6 @@ const gb10_backend_t gb10_backend_cpu_ref = {
     .ops = {[GB10_OP_GEQRF] = {.need = geqrf_need, .submit = geqrf_submit},
             [GB10_OP_FORM_T] = {.need = form_t_need, .submit = form_t_submit},
             [GB10_OP_FORM_Q] = {.need = form_q_need, .submit = form_q_submit},
-            [GB10_OP_APPLY_Q] = {.need = apply_q_need, .submit = apply_q_submit}},
+            [GB10_OP_APPLY_Q] = {.need = apply_q_need, .submit = apply_q_submit},
+            [GB10_OP_REPACK] = {.submit = repack_submit, .layouts = GB10_ALL_LAYOUTS}},
 };

@@ -1,5 +1,6 @@
 #!/bin/bash
-# The same bytes for any number of ranks and threads, schedule and run, with small units and every rank at work.
+# The same bytes for any number of ranks and threads, schedule and run; small units, every rank at
+# work.
 . "$(dirname "$0")/lib.sh"
 "$FUGU" gen in.h5 -q --seed 11 --add gaussian:8x8x4000:d --add gaussian:16x24x300:z \
     --add mixed:40x33x200:s --add randsvd-geometric:130x70x30:c --add gaussian:200x200x6:d \
