@@ -32,7 +32,7 @@ ISA_FLAGS_avx2 := -mavx2 -mfma
 
 CORE_SRC := $(wildcard kernels/core/*.c)
 ISA_SRC := $(wildcard kernels/cpu/*_isa.c)
-KERNEL_SRC := $(CORE_SRC) $(wildcard kernels/*.c kernels/check/*.c) $(filter-out $(ISA_SRC),$(wildcard kernels/cpu/*.c))
+KERNEL_SRC := $(CORE_SRC) $(wildcard kernels/*.c kernels/check/*.c kernels/tuning/*.c) $(filter-out $(ISA_SRC),$(wildcard kernels/cpu/*.c))
 IO_SRC := $(wildcard io/*.c)
 MPI_SRC := $(wildcard mpi/*.c)
 APP_SRC := $(wildcard app/*.c)

@@ -19,7 +19,7 @@ typedef struct qr_options {
     int64_t nb, scalapack, unit_size, threads;
     int check, schedule, progress;
     bool narrow, positive_diagonal, overwrite, dry_run;
-    const char *json;
+    const char *json, *tuning;
     double progress_interval;
 } qr_options_t;
 
@@ -48,6 +48,8 @@ typedef struct qr_run {
     const char *input;
     char backend[32], isa[32], reason[160];
     int threads[2]; /* of a rank: the fewest and the most */
+    char *tuning;   /* text of --tuning, or NULL          */
+    char stamp[64]; /* of the tuning table in use         */
     io_catalog_t catalog;
     gb10_batch_t *batches;
     int64_t *held_bytes; /* per matrix of each batch, for the planner   */

@@ -82,11 +82,10 @@ void report_start(const qr_run_t *run)
     char threads[64];
     if (run->app.level < APP_INFO || team->rank != 0)
         return;
-    fprintf(stderr,
-            "fugu %s (%s)  %d rank%s on %d node%s, %s  backend %s (%s; %s)  tuning built-in\n",
+    fprintf(stderr, "fugu %s (%s)  %d rank%s on %d node%s, %s  backend %s (%s; %s)  tuning %s\n",
             FUGU_VERSION, app_git(), team->size, team->size > 1 ? "s" : "", team->nodes,
             team->nodes > 1 ? "s" : "", threads_text(run, threads, sizeof threads), run->backend,
-            run->isa, run->reason);
+            run->isa, run->reason, run->stamp);
     for (int64_t i = 0; i < c->ndatasets; i++)
         bytes_in += (double)c->datasets[i].count * (double)run->batches[i].source_bytes;
     fprintf(stderr, "%s: %s, %s, %s in, %s out\n", run->input,
@@ -328,6 +327,7 @@ gb10_status_t report_json(const qr_run_t *run, int exit_code, gb10_error_t *err)
     json_int(&j, "units_of_a_rank_max", run->units_max);
     json_text(&j, "backend", run->backend);
     json_text(&j, "instruction_set", run->isa);
+    json_text(&j, "tuning", run->stamp);
     json_buckets(&j, run);
     json_stages(&j, run);
     json_bad(&j, run);

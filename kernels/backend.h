@@ -4,6 +4,7 @@
 
 #include "kernels/core/crew.h"
 #include "kernels/gb10.h"
+#include "kernels/tuning/tuning.h"
 
 /* Operations; the args type of each is gb10_<name>_args_t. The first GB10_OPS are a backend's, the
  * others the library's own. */
@@ -46,6 +47,7 @@ typedef struct gb10_op {
 /* What a handle lends to its backend's state. */
 typedef struct gb10_equipment {
     gb10_crew_t *crew; /* NULL: one thread. gb10_crew_run from within a slice stays in its thread */
+    const gb10_tuning_t *tuning; /* never NULL */
 } gb10_equipment_t;
 
 typedef struct gb10_backend {

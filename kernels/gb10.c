@@ -54,6 +54,23 @@ static gb10_status_t choose_best(gb10_handle_t *handle, gb10_error_t *err)
     return GB10_OK;
 }
 
+static void equip(gb10_handle_t *handle)
+{
+    if (handle->backend->equip)
+        handle->backend->equip(handle->state, &handle->equipment);
+}
+
+/* Takes the table over; NULL: the built-in one. */
+static void use_tuning(gb10_handle_t *handle, gb10_tuning_t *table)
+{
+    gb10_tuning_t *old = handle->tuning;
+    handle->tuning = table;
+    handle->equipment.tuning = table ? table : gb10_tuning_builtin();
+    gb10_tuning_write_stamp(handle->equipment.tuning, handle->stamp);
+    equip(handle);
+    gb10_tuning_free(old);
+}
+
 gb10_status_t gb10_create(gb10_handle_t **handle, const char *backend, gb10_error_t *err)
 {
     gb10_status_t status = GB10_OK;
@@ -68,6 +85,7 @@ gb10_status_t gb10_create(gb10_handle_t **handle, const char *backend, gb10_erro
         GB10_TRY(choose_by_name(h, backend, err));
     if (h->backend->open)
         GB10_TRY(h->backend->open(&h->state, err));
+    use_tuning(h, NULL);
     *handle = h;
     return GB10_OK;
 cleanup:
@@ -82,6 +100,7 @@ void gb10_destroy(gb10_handle_t *handle)
     if (handle->backend->close)
         handle->backend->close(handle->state);
     gb10_crew_destroy(handle->equipment.crew);
+    gb10_tuning_free(handle->tuning);
     gb10_free(handle->workspace);
     gb10_free(handle);
 }
@@ -150,12 +169,6 @@ gb10_status_t gb10_handle_reserve(gb10_handle_t *handle, size_t bytes, gb10_erro
     return status;
 }
 
-static void equip(gb10_handle_t *handle)
-{
-    if (handle->backend->equip)
-        handle->backend->equip(handle->state, &handle->equipment);
-}
-
 gb10_status_t gb10_set_threads(gb10_handle_t *handle, int threads)
 {
     gb10_crew_t *crew = NULL;
@@ -181,6 +194,28 @@ gb10_status_t gb10_set_threads(gb10_handle_t *handle, int threads)
 int gb10_threads(const gb10_handle_t *handle)
 {
     return gb10_crew_threads(handle->equipment.crew);
+}
+
+gb10_status_t gb10_set_tuning(gb10_handle_t *handle, const char *text)
+{
+    gb10_tuning_t *table = NULL;
+    if (!handle)
+        return GB10_ERR_INVALID;
+    gb10_error_t *err = gb10_handle_error(handle);
+    gb10_status_t status = text ? gb10_tuning_parse(&table, text, err) : GB10_OK;
+    if (status == GB10_OK)
+        use_tuning(handle, table);
+    return status;
+}
+
+const char *gb10_tuning_stamp(const gb10_handle_t *handle)
+{
+    return handle->stamp;
+}
+
+size_t gb10_tuning_text(const gb10_handle_t *handle, char *text, size_t size)
+{
+    return gb10_tuning_print(handle->equipment.tuning, text, size);
 }
 
 /* ---- calls ---- */

@@ -56,6 +56,16 @@ int gb10_isa_level(const gb10_handle_t *handle);
 gb10_status_t gb10_set_threads(gb10_handle_t *handle, int threads);
 int gb10_threads(const gb10_handle_t *handle);
 
+/* The table that the kernels choose block sizes by. Text as gb10_tuning_text gives it (isa, dtype,
+ * shape, n_max, kernel, block, strip and provenance by commas; "#" starts a comment); series that
+ * are not in it are the built-in ones; NULL: all are. GB10_ERR_FORMAT, with the line, for what
+ * cannot be read or has another version; the old table stays then. Bits may depend on the table:
+ * the stamp, "built-in v1 5f0a3c9e", names it and changes with everything that decides. It lives
+ * until the next gb10_set_tuning. gb10_tuning_text is as snprintf: it returns the length. */
+gb10_status_t gb10_set_tuning(gb10_handle_t *handle, const char *text);
+const char *gb10_tuning_stamp(const gb10_handle_t *handle);
+size_t gb10_tuning_text(const gb10_handle_t *handle, char *text, size_t size);
+
 /* Name of the i-th known backend and, in *reason, NULL when usable or why not. NULL past the end.
  */
 const char *gb10_backend_list(int i, const char **reason);

@@ -9,6 +9,8 @@ struct gb10_handle {
     void *state;
     const char *reason;
     gb10_equipment_t equipment; /* lent to the state */
+    gb10_tuning_t *tuning;      /* NULL: the built-in table is in use */
+    char stamp[GB10_TUNING_STAMP];
     void *workspace;
     size_t capacity;
     gb10_error_t error;
