@@ -1,4 +1,5 @@
 /* Tuning tables: no gaps, a pure look-up, text there and back, and every error with its line. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
