@@ -32,7 +32,7 @@ ISA_FLAGS_avx2 := -mavx2 -mfma
 
 CORE_SRC := $(wildcard kernels/core/*.c)
 ISA_SRC := $(wildcard kernels/cpu/*_isa.c)
-KERNEL_SRC := $(CORE_SRC) $(wildcard kernels/*.c kernels/check/*.c) $(filter-out $(ISA_SRC),$(wildcard kernels/cpu/*.c))
+KERNEL_SRC := $(CORE_SRC) $(wildcard kernels/*.c kernels/check/*.c kernels/tuning/*.c) $(filter-out $(ISA_SRC),$(wildcard kernels/cpu/*.c))
 IO_SRC := $(wildcard io/*.c)
 MPI_SRC := $(wildcard mpi/*.c)
 APP_SRC := $(wildcard app/*.c)
@@ -70,7 +70,7 @@ $(BUILD)/obj/%_isa.$(1).o: %_isa.c
 endef
 $(foreach i,$(ISAS),$(eval $(call isa_rule,$(i))))
 
--include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/plain -name '*.d' 2>/dev/null)
 
 # ---- tests ----
 TEST_SRC := $(wildcard tests/unit/test_*.c tests/kernels/test_*.c)
@@ -136,6 +136,11 @@ SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-san
 asan: ## unit and kernel tests under AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" test-build
 	@FUGU_TEST_SHORT=1 ASAN_OPTIONS=detect_leaks=1 tests/run.sh $(BUILD)/asan unit
+
+.PHONY: tsan
+tsan: ## the tests of threads under ThreadSanitizer
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan CFLAGS="-O1 -g -fsanitize=thread" $(BUILD)/tsan/plain/tests/kernels/test_threads
+	OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 $(BUILD)/tsan/plain/tests/kernels/test_threads
 
 .PHONY: coverage
 coverage: ## line coverage of all tests, per folder and file (gcov); minutes

@@ -92,7 +92,9 @@ static gb10_status_t store(const cli_option_t *o, void *options, const char *tex
         break;
     case CLI_INT:
     case CLI_SIZE:
-        status = parse_number(o, text, &number, err);
+        number = index = choice_index(o->choices, text, strlen(text));
+        if (index < 0)
+            status = parse_number(o, text, &number, err);
         *(int64_t *)target = (int64_t)number;
         break;
     case CLI_REAL:
@@ -231,9 +233,10 @@ static void print_option(const cli_option_t *o)
         snprintf(letter, sizeof letter, "-%c, ", o->letter);
     snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, takes_value(o) ? " " : "",
              takes_value(o) ? o->value : "");
-    snprintf(right, sizeof right, "%s%s%s%s%s%s", o->help, o->choices ? ": " : "",
-             o->choices ? o->choices : "", o->fallback ? " (default " : "",
-             o->fallback ? o->fallback : "", o->fallback ? ")" : "");
+    const char *words = o->type == CLI_INT ? NULL : o->choices;
+    snprintf(right, sizeof right, "%s%s%s%s%s%s", o->help, words ? ": " : "", words ? words : "",
+             o->fallback ? " (default " : "", o->fallback ? o->fallback : "",
+             o->fallback ? ")" : "");
     int width = printf("%s", left);
     if (width >= HELP_INDENT - 1) {
         putchar('\n');

@@ -12,7 +12,7 @@
 typedef enum cli_type {
     CLI_FLAG,   /* bool, no value                                       */
     CLI_COUNT,  /* int, no value, may be given several times            */
-    CLI_INT,    /* int64_t within [min, max]                            */
+    CLI_INT,    /* int64_t within [min, max], or a word of `choices`    */
     CLI_SIZE,   /* int64_t bytes, suffixes K, M, G (powers of 1024)     */
     CLI_REAL,   /* double within [min, max]                             */
     CLI_TEXT,   /* const char *                                         */
@@ -35,7 +35,7 @@ typedef struct cli_option {
     size_t target;        /* offset in the command's option struct       */
     const char *value;    /* name of the value in --help                 */
     const char *fallback; /* default as one would type it, or NULL       */
-    const char *choices;  /* words separated by '|' (CHOICE, SET)        */
+    const char *choices;  /* words separated by '|' (CHOICE, SET); INT: the words for 0, 1, ... */
     const char *help;
     double min, max;
 } cli_option_t;

@@ -10,7 +10,7 @@
 
 typedef struct info_options {
     app_common_t common;
-    bool json;
+    bool json, tuning;
     int64_t unit_size, nb;
 } info_options_t;
 
@@ -21,6 +21,8 @@ static const cli_option_t options_table[] = {
      "unit size to plan with", 1, 1e15},
     {"what to show", "nb", 0, CLI_INT, AT(nb), "N", "32", NULL, "block size of T to plan with", 1,
      4096},
+    {"what to show", "tuning", 0, CLI_FLAG, AT(tuning), NULL, NULL, NULL,
+     "print the built-in tuning table, a start for fugu qr --tuning, and stop", 0, 0},
     APP_COMMON_OPTIONS(info_options_t)};
 
 static int run_info(const cli_command_t *command, void *options, char **args, int nargs);
@@ -28,7 +30,7 @@ static int run_info(const cli_command_t *command, void *options, char **args, in
 const cli_command_t cmd_info = {.name = "info",
                                 .summary = "what is in a file, and what factoring it would take",
                                 .usage = "FILE.h5 [options]",
-                                .min_args = 1,
+                                .min_args = 0,
                                 .max_args = 1,
                                 .options = options_table,
                                 .options_size = sizeof(info_options_t),
@@ -320,15 +322,36 @@ static gb10_status_t show_input(const char *path, const info_options_t *o, gb10_
     return status;
 }
 
+static gb10_status_t show_tuning(gb10_error_t *err)
+{
+    gb10_handle_t *handle = NULL;
+    char *text = NULL;
+    gb10_status_t status = GB10_OK;
+    GB10_TRY(gb10_create(&handle, NULL, err));
+    size_t size = gb10_tuning_text(handle, NULL, 0) + 1;
+    GB10_TRY(gb10_alloc(&text, size, 1, "tuning table", err));
+    gb10_tuning_text(handle, text, size);
+    fputs(text, stdout);
+cleanup:
+    gb10_free(text);
+    gb10_destroy(handle);
+    return status;
+}
+
 static int run_info(const cli_command_t *command, void *options, char **args, int nargs)
 {
     const info_options_t *o = options;
     app_context_t app;
     gb10_error_t err = {0};
-    (void)nargs;
     app_context_init(&app, command->name, &o->common);
     if (app.team.rank != 0)
         return EXIT_DONE; /* one process reads the file */
+    if (o->tuning)
+        return show_tuning(&err) == GB10_OK ? EXIT_DONE : app_fail(&app, &err);
+    if (nargs < 1) {
+        GB10_FAIL(&err, GB10_ERR_USAGE, "file name is missing; try fugu info --help");
+        return app_fail(&app, &err);
+    }
     gb10_status_t status =
         io_is_result(args[0]) ? show_output(args[0], o, &err) : show_input(args[0], o, &err);
     return status == GB10_OK ? EXIT_DONE : app_fail(&app, &err);

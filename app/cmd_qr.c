@@ -10,6 +10,7 @@
 #include "app/format.h"
 #include "app/qr.h"
 #include "kernels/core/alloc.h"
+#include "kernels/core/crew.h"
 
 #define AT(field) offsetof(qr_options_t, field)
 static const cli_option_t options_table[] = {
@@ -33,10 +34,14 @@ static const cli_option_t options_table[] = {
      "precision; auto takes the cheapest mode that meets --tolerance", 0, 0},
     {"arithmetic", "tolerance", 0, CLI_REAL, AT(tolerance), "X", "0", NULL,
      "backward error that must be met; 0: the working precision's", 0, 1},
+    {"arithmetic", "tuning", 0, CLI_TEXT, AT(tuning), "FILE", NULL, NULL,
+     "choose kernels and block sizes by this table (fugu info --tuning prints one)", 0, 0},
     {"checks", "check", 0, CLI_CHOICE, AT(check), "WHAT", "sample", CHECK_CHOICES,
      "what is measured on the results", 0, 0},
     {"checks", "scalapack", 0, CLI_INT, AT(scalapack), "N", "-1", NULL,
      "matrices of each bucket to factor again with ScaLAPACK; -1: 2 where built in", -1, 1000000},
+    {"running", "threads", 0, CLI_INT, AT(threads), "N", "1", "auto",
+     "threads of each rank that factor; 0 or auto: as many as the cores it may use", 0, 1024},
     {"running", "unit-size", 0, CLI_SIZE, AT(unit_size), "SIZE", "64M", NULL,
      "input and output bytes of a unit of work", 1, 1e15},
     {"running", "schedule", 0, CLI_CHOICE, AT(schedule), "HOW", "dynamic", QR_SCHEDULES,
@@ -172,6 +177,58 @@ static gb10_status_t settle_isa(gb10_handle_t **handle, const char *name, int64_
     return GB10_OK;
 }
 
+/* A small text file, with a final zero that *size counts. */
+static gb10_status_t read_text(const char *path, void **text, size_t *size, gb10_error_t *err)
+{
+    enum { SIZE_LIMIT = 1 << 20 };
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return GB10_FAIL(err, GB10_ERR_FILE, "cannot read %s: %s", path, strerror(errno));
+    gb10_status_t status = gb10_alloc(text, SIZE_LIMIT + 1, 1, path, err);
+    if (status == GB10_OK) {
+        *size = fread(*text, 1, SIZE_LIMIT + 1, file) + 1;
+        if (ferror(file))
+            status = GB10_FAIL(err, GB10_ERR_FILE, "cannot read %s: %s", path, strerror(errno));
+        else if (*size > SIZE_LIMIT + 1)
+            status = GB10_FAIL(err, GB10_ERR_FORMAT, "%s is no tuning table: more than %d bytes",
+                               path, SIZE_LIMIT);
+    }
+    fclose(file);
+    return status;
+}
+
+/* The text of --tuning: read by rank 0, then everywhere. */
+static gb10_status_t read_tuning(qr_run_t *run, gb10_error_t *err)
+{
+    gb10_status_t status = GB10_OK;
+    void *text = NULL;
+    size_t size = 0;
+    int origin;
+    if (!run->options->tuning)
+        return GB10_OK;
+    if (run->app.team.rank == 0)
+        status = read_text(run->options->tuning, &text, &size, err);
+    GB10_TRY(dist_agree(&run->app.team, status, err, &origin));
+    GB10_TRY(dist_broadcast(&run->app.team, &text, &size, err));
+    run->tuning = text;
+    text = NULL;
+cleanup:
+    gb10_free(text);
+    return status;
+}
+
+/* Every rank has the same text: all fail alike, or none. */
+static gb10_status_t apply_tuning(qr_run_t *run, gb10_handle_t *handle, gb10_error_t *err)
+{
+    if (gb10_set_tuning(handle, run->tuning) != GB10_OK) {
+        *err = *gb10_last_error(handle);
+        gb10_error_context(err, "%s", run->options->tuning);
+        return err->status;
+    }
+    snprintf(run->stamp, sizeof run->stamp, "%s", gb10_tuning_stamp(handle));
+    return GB10_OK;
+}
+
 /* Which kernels run here; every rank uses the lowest instruction set of any of them. */
 static gb10_status_t choose_backend(qr_run_t *run, gb10_error_t *err)
 {
@@ -189,6 +246,13 @@ static gb10_status_t choose_backend(qr_run_t *run, gb10_error_t *err)
     snprintf(run->backend, sizeof run->backend, "%s", gb10_backend_name(handle));
     snprintf(run->isa, sizeof run->isa, "%s", gb10_isa_name(handle));
     snprintf(run->reason, sizeof run->reason, "%s", gb10_backend_reason(handle));
+    status = apply_tuning(run, handle, err);
+    GB10_TRY(dist_agree(team, status, err, &origin));
+    int threads = run->options->threads > 0 ? (int)run->options->threads : gb10_cores();
+    int64_t range[2] = {threads, -threads};
+    GB10_TRY(dist_min(team, range, 2, err));
+    run->threads[0] = (int)range[0];
+    run->threads[1] = (int)-range[1];
 cleanup:
     gb10_destroy(handle);
     return status;
@@ -238,7 +302,7 @@ static io_spec_t make_spec(const qr_run_t *run, io_attribute_t *attributes, char
     attributes[n++] = (io_attribute_t){"options", options_text, 0};
     attributes[n++] = (io_attribute_t){"backend", run->backend, 0};
     attributes[n++] = (io_attribute_t){"instruction_set", run->isa, 0};
-    attributes[n++] = (io_attribute_t){"tuning", "built-in", 0};
+    attributes[n++] = (io_attribute_t){"tuning", run->stamp, 0};
     return (io_spec_t){.kinds = run->kinds,
                        .nb = run->options->nb,
                        .nmetrics = GB10_METRICS,
@@ -285,6 +349,8 @@ static gb10_status_t factor_all(qr_run_t *run, gb10_error_t *err)
                                 .reader = run->reader,
                                 .output = run->output,
                                 .backend = run->backend,
+                                .tuning = run->tuning,
+                                .threads = (int)run->options->threads,
                                 .kinds = run->kinds,
                                 .nb = run->options->nb,
                                 .check = (check_kind_t)run->options->check,
@@ -379,6 +445,7 @@ static gb10_status_t run_all(qr_run_t *run, gb10_error_t *err)
     int origin;
     double start = app_now();
     GB10_TRY(open_input(run, err));
+    GB10_TRY(read_tuning(run, err));
     GB10_TRY(choose_backend(run, err));
     options_json(run->options, options_text, sizeof options_text);
     io_spec_t spec = make_spec(run, attributes, options_text);
@@ -414,6 +481,7 @@ static void close_run(qr_run_t *run)
     gb10_free(run->batches);
     gb10_free(run->held_bytes);
     gb10_free(run->base);
+    gb10_free(run->tuning);
     io_catalog_free(&run->catalog);
 }
 

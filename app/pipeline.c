@@ -442,6 +442,11 @@ static gb10_status_t start_stage(pipeline_t *p, int number, gb10_error_t *err)
         gb10_status_t status = gb10_create(&stage->handle, p->config.backend, err);
         if (status != GB10_OK)
             return status;
+        if (gb10_set_threads(stage->handle, p->config.threads) != GB10_OK ||
+            gb10_set_tuning(stage->handle, p->config.tuning) != GB10_OK) {
+            *err = *gb10_last_error(stage->handle);
+            return err->status;
+        }
     }
     if (pthread_create(&stage->thread, NULL, stage_main, stage) != 0)
         return GB10_FAIL(err, GB10_ERR_MEMORY, "cannot start a thread");

@@ -24,7 +24,9 @@ typedef struct pipeline_config {
     io_reader_t *reader;
     io_output_t *output;
     const char *backend;
-    uint32_t kinds; /* what is written, bits of io_kind_t */
+    const char *tuning; /* text of a table, or NULL: the built-in one */
+    int threads;        /* of the factor stage and of the check stage, each its own; 0: all cores */
+    uint32_t kinds;     /* what is written, bits of io_kind_t */
     int64_t nb;
     check_kind_t check;
     bool positive_diagonal;

@@ -16,10 +16,10 @@ typedef struct qr_options {
     int backend;      /* index into QR_BACKENDS          */
     int mode;
     double tolerance; /* 0: none asked for */
-    int64_t nb, scalapack, unit_size;
+    int64_t nb, scalapack, unit_size, threads;
     int check, schedule, progress;
     bool narrow, positive_diagonal, overwrite, dry_run;
-    const char *json;
+    const char *json, *tuning;
     double progress_interval;
 } qr_options_t;
 
@@ -47,6 +47,9 @@ typedef struct qr_run {
     const qr_options_t *options;
     const char *input;
     char backend[32], isa[32], reason[160];
+    int threads[2]; /* of a rank: the fewest and the most */
+    char *tuning;   /* text of --tuning, or NULL          */
+    char stamp[64]; /* of the tuning table in use         */
     io_catalog_t catalog;
     gb10_batch_t *batches;
     int64_t *held_bytes; /* per matrix of each batch, for the planner   */

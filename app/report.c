@@ -62,16 +62,30 @@ static const char *bucket_label(int bucket)
     return label[bucket];
 }
 
+/* "2 threads each", "1 to 4 threads each", of one rank "2 threads". */
+static const char *threads_text(const qr_run_t *run, char *text, size_t size)
+{
+    int low = run->threads[0], high = run->threads[1];
+    const char *end = run->app.team.size > 1 ? " each" : "";
+    if (low == high)
+        snprintf(text, size, "%d thread%s%s", low, low == 1 ? "" : "s", end);
+    else
+        snprintf(text, size, "%d to %d threads%s", low, high, end);
+    return text;
+}
+
 void report_start(const qr_run_t *run)
 {
     const dist_team_t *team = &run->app.team;
     const io_catalog_t *c = &run->catalog;
     double bytes_in = 0;
+    char threads[64];
     if (run->app.level < APP_INFO || team->rank != 0)
         return;
-    fprintf(stderr, "fugu %s (%s)  %d rank%s on %d node%s  backend %s (%s; %s)  tuning built-in\n",
+    fprintf(stderr, "fugu %s (%s)  %d rank%s on %d node%s, %s  backend %s (%s; %s)  tuning %s\n",
             FUGU_VERSION, app_git(), team->size, team->size > 1 ? "s" : "", team->nodes,
-            team->nodes > 1 ? "s" : "", run->backend, run->isa, run->reason);
+            team->nodes > 1 ? "s" : "", threads_text(run, threads, sizeof threads), run->backend,
+            run->isa, run->reason, run->stamp);
     for (int64_t i = 0; i < c->ndatasets; i++)
         bytes_in += (double)c->datasets[i].count * (double)run->batches[i].source_bytes;
     fprintf(stderr, "%s: %s, %s, %s in, %s out\n", run->input,
@@ -306,11 +320,14 @@ gb10_status_t report_json(const qr_run_t *run, int exit_code, gb10_error_t *err)
     json_real(&j, "scalapack_seconds", run->cross_seconds);
     json_int(&j, "ranks", run->app.team.size);
     json_int(&j, "nodes", run->app.team.nodes);
+    json_int(&j, "threads_of_a_rank_min", run->threads[0]);
+    json_int(&j, "threads_of_a_rank_max", run->threads[1]);
     json_int(&j, "units", run->stats.units);
     json_int(&j, "units_of_a_rank_min", run->units_min);
     json_int(&j, "units_of_a_rank_max", run->units_max);
     json_text(&j, "backend", run->backend);
     json_text(&j, "instruction_set", run->isa);
+    json_text(&j, "tuning", run->stamp);
     json_buckets(&j, run);
     json_stages(&j, run);
     json_bad(&j, run);

@@ -5,20 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/backend.h"
 #include "kernels/check/check.h"
 #include "kernels/core/alloc.h"
 #include "kernels/core/view.h"
+#include "kernels/handle.h"
+#include "kernels/share.h"
 #include "kernels/validate.h"
-
-struct gb10_handle {
-    const gb10_backend_t *backend;
-    void *state;
-    const char *reason;
-    void *workspace;
-    size_t capacity;
-    gb10_error_t error;
-};
 
 /* ---- choice of the backend ---- */
 
@@ -62,6 +54,23 @@ static gb10_status_t choose_best(gb10_handle_t *handle, gb10_error_t *err)
     return GB10_OK;
 }
 
+static void equip(gb10_handle_t *handle)
+{
+    if (handle->backend->equip)
+        handle->backend->equip(handle->state, &handle->equipment);
+}
+
+/* Takes the table over; NULL: the built-in one. */
+static void use_tuning(gb10_handle_t *handle, gb10_tuning_t *table)
+{
+    gb10_tuning_t *old = handle->tuning;
+    handle->tuning = table;
+    handle->equipment.tuning = table ? table : gb10_tuning_builtin();
+    gb10_tuning_write_stamp(handle->equipment.tuning, handle->stamp);
+    equip(handle);
+    gb10_tuning_free(old);
+}
+
 gb10_status_t gb10_create(gb10_handle_t **handle, const char *backend, gb10_error_t *err)
 {
     gb10_status_t status = GB10_OK;
@@ -76,6 +85,7 @@ gb10_status_t gb10_create(gb10_handle_t **handle, const char *backend, gb10_erro
         GB10_TRY(choose_by_name(h, backend, err));
     if (h->backend->open)
         GB10_TRY(h->backend->open(&h->state, err));
+    use_tuning(h, NULL);
     *handle = h;
     return GB10_OK;
 cleanup:
@@ -89,6 +99,8 @@ void gb10_destroy(gb10_handle_t *handle)
         return;
     if (handle->backend->close)
         handle->backend->close(handle->state);
+    gb10_crew_destroy(handle->equipment.crew);
+    gb10_tuning_free(handle->tuning);
     gb10_free(handle->workspace);
     gb10_free(handle);
 }
@@ -137,17 +149,14 @@ const gb10_error_t *gb10_last_error(const gb10_handle_t *handle)
     return handle ? &handle->error : &none;
 }
 
-/* ---- calls ---- */
-
-/* Where the failures of one call go: the handle's record, emptied first. */
-static gb10_error_t *fresh_error(gb10_handle_t *handle)
+gb10_error_t *gb10_handle_error(gb10_handle_t *handle)
 {
     handle->error.status = GB10_OK;
     handle->error.message[0] = '\0';
     return &handle->error;
 }
 
-static gb10_status_t reserve(gb10_handle_t *handle, size_t bytes, gb10_error_t *err)
+gb10_status_t gb10_handle_reserve(gb10_handle_t *handle, size_t bytes, gb10_error_t *err)
 {
     if (bytes <= handle->capacity)
         return GB10_OK;
@@ -160,6 +169,57 @@ static gb10_status_t reserve(gb10_handle_t *handle, size_t bytes, gb10_error_t *
     return status;
 }
 
+gb10_status_t gb10_set_threads(gb10_handle_t *handle, int threads)
+{
+    gb10_crew_t *crew = NULL;
+    if (!handle)
+        return GB10_ERR_INVALID;
+    gb10_error_t *err = gb10_handle_error(handle);
+    if (threads < 0 || threads > GB10_CREW_MAX)
+        return GB10_FAIL(err, GB10_ERR_INVALID, "set_threads: threads = %d must be 0 to %d",
+                         threads, GB10_CREW_MAX);
+    threads = threads > 0 ? threads : gb10_cores();
+    if (threads == gb10_threads(handle))
+        return GB10_OK;
+    gb10_status_t status = threads > 1 ? gb10_crew_create(&crew, threads, err) : GB10_OK;
+    if (status != GB10_OK)
+        return status;
+    gb10_crew_t *old = handle->equipment.crew;
+    handle->equipment.crew = crew;
+    equip(handle);
+    gb10_crew_destroy(old);
+    return GB10_OK;
+}
+
+int gb10_threads(const gb10_handle_t *handle)
+{
+    return gb10_crew_threads(handle->equipment.crew);
+}
+
+gb10_status_t gb10_set_tuning(gb10_handle_t *handle, const char *text)
+{
+    gb10_tuning_t *table = NULL;
+    if (!handle)
+        return GB10_ERR_INVALID;
+    gb10_error_t *err = gb10_handle_error(handle);
+    gb10_status_t status = text ? gb10_tuning_parse(&table, text, err) : GB10_OK;
+    if (status == GB10_OK)
+        use_tuning(handle, table);
+    return status;
+}
+
+const char *gb10_tuning_stamp(const gb10_handle_t *handle)
+{
+    return handle->stamp;
+}
+
+size_t gb10_tuning_text(const gb10_handle_t *handle, char *text, size_t size)
+{
+    return gb10_tuning_print(handle->equipment.tuning, text, size);
+}
+
+/* ---- calls ---- */
+
 static const char *unserved(const gb10_backend_t *backend, gb10_op_id_t id, const void *args,
                             bool on_host)
 {
@@ -171,176 +231,81 @@ static const char *unserved(const gb10_backend_t *backend, gb10_op_id_t id, cons
     return op->supports ? op->supports(args) : NULL;
 }
 
+static bool all_on_host(gb10_op_id_t id, const void *args)
+{
+    bool host = true;
+    int end = 0;
+    for (int i = 0; !end; i++) {
+        const gb10_view_t *view = gb10_share_view(id, args, i, &end);
+        host = host && (!view || gb10_view_host(view));
+    }
+    return host;
+}
+
 /* Runs a validated operation on the backend, or on cpu-ref when the CPU can read all views. */
 static gb10_status_t dispatch(gb10_handle_t *handle, gb10_op_id_t id, const void *args,
-                              bool on_host, gb10_error_t *err)
+                              gb10_error_t *err)
 {
-    gb10_status_t status = GB10_OK;
     const gb10_backend_t *backend = handle->backend;
+    bool on_host = all_on_host(id, args);
     const char *reason = unserved(backend, id, args, on_host);
     if (reason && !on_host)
         return GB10_FAIL(err, GB10_ERR_UNSUPPORTED,
                          "backend %s: %s, and the data is in device memory", backend->name, reason);
     if (reason)
         backend = &gb10_backend_cpu_ref;
-    void *state = backend == handle->backend ? handle->state : NULL;
-    const gb10_op_t *op = &backend->ops[id];
-    GB10_TRY(reserve(handle, op->need ? op->need(state, args) : 0, err));
-    GB10_TRY(op->submit(state, args, handle->workspace, err));
-    if (op->wait)
-        GB10_TRY(op->wait(state, err));
-cleanup:
-    return status;
+    gb10_call_t call = {.id = id,
+                        .op = &backend->ops[id],
+                        .state = backend == handle->backend ? handle->state : NULL,
+                        .shared = backend->shared,
+                        .args = args};
+    return gb10_share_run(handle, &call, err);
 }
 
-static bool all_on_host(const gb10_view_t *const *views, int n)
+/* Operations of the library itself, on host memory. */
+#define OWN(name)                                                                                  \
+    static size_t name##_need(void *state, const void *args)                                       \
+    {                                                                                              \
+        (void)state;                                                                               \
+        return gb10_##name##_need(args);                                                           \
+    }                                                                                              \
+    static gb10_status_t name##_submit(void *state, const void *args, void *workspace,             \
+                                       gb10_error_t *err)                                          \
+    {                                                                                              \
+        (void)state;                                                                               \
+        (void)err;                                                                                 \
+        gb10_##name##_run(args, workspace);                                                        \
+        return GB10_OK;                                                                            \
+    }
+OWN(check)
+OWN(compare_r)
+
+static gb10_status_t run_own(gb10_handle_t *handle, gb10_op_id_t id, const void *args,
+                             gb10_error_t *err)
 {
-    bool host = true;
-    for (int i = 0; i < n; i++)
-        host = host && (!views[i] || gb10_view_host(views[i]));
-    return host;
+    static const gb10_op_t own[GB10_OPS_ALL] = {
+        [GB10_OP_CHECK] = {.need = check_need, .submit = check_submit},
+        [GB10_OP_COMPARE_R] = {.need = compare_r_need, .submit = compare_r_submit}};
+    gb10_call_t call = {.id = id, .op = &own[id], .shared = 1, .args = args};
+    return gb10_share_run(handle, &call, err);
 }
 
-#define CALL(handle, name, id, args, ...)                                                          \
-    do {                                                                                           \
-        if (!(handle))                                                                             \
+/* The public call of an operation: `run` does it once the arguments are found to be valid. */
+#define CALL(name, id, run)                                                                        \
+    gb10_status_t gb10_##name(gb10_handle_t *handle, const gb10_##name##_args_t *args)             \
+    {                                                                                              \
+        if (!handle)                                                                               \
             return GB10_ERR_INVALID;                                                               \
-        gb10_error_t *err = fresh_error(handle);                                                   \
-        if (!(args))                                                                               \
+        gb10_error_t *err = gb10_handle_error(handle);                                             \
+        if (!args)                                                                                 \
             return GB10_FAIL(err, GB10_ERR_INVALID, #name ": args is null");                       \
         gb10_status_t status = gb10_validate_##name(args, err);                                    \
-        if (status != GB10_OK)                                                                     \
-            return status;                                                                         \
-        const gb10_view_t *const views[] = {__VA_ARGS__};                                          \
-        bool host = all_on_host(views, (int)(sizeof views / sizeof views[0]));                     \
-        return dispatch(handle, id, args, host, err);                                              \
-    } while (0)
-
-gb10_status_t gb10_geqrf(gb10_handle_t *handle, const gb10_geqrf_args_t *args)
-{
-    CALL(handle, geqrf, GB10_OP_GEQRF, args, args->A, args->V, args->T, args->R, args->tau,
-         args->packed);
-}
-
-gb10_status_t gb10_form_t(gb10_handle_t *handle, const gb10_form_t_args_t *args)
-{
-    CALL(handle, form_t, GB10_OP_FORM_T, args, args->V, args->tau, args->T);
-}
-
-gb10_status_t gb10_form_q(gb10_handle_t *handle, const gb10_form_q_args_t *args)
-{
-    CALL(handle, form_q, GB10_OP_FORM_Q, args, args->V, args->T, args->Q);
-}
-
-gb10_status_t gb10_apply_q(gb10_handle_t *handle, const gb10_apply_q_args_t *args)
-{
-    CALL(handle, apply_q, GB10_OP_APPLY_Q, args, args->V, args->T, args->C);
-}
-
-#define CHECK(handle, name, args)                                                                  \
-    do {                                                                                           \
-        if (!(handle))                                                                             \
-            return GB10_ERR_INVALID;                                                               \
-        gb10_error_t *err = fresh_error(handle);                                                   \
-        if (!(args))                                                                               \
-            return GB10_FAIL(err, GB10_ERR_INVALID, #name ": args is null");                       \
-        gb10_status_t status = gb10_validate_##name(args, err);                                    \
-        if (status == GB10_OK)                                                                     \
-            status = reserve(handle, gb10_##name##_need(args), err);                               \
-        if (status == GB10_OK)                                                                     \
-            gb10_##name##_run(args, (handle)->workspace);                                          \
-        return status;                                                                             \
-    } while (0)
-
-gb10_status_t gb10_check(gb10_handle_t *handle, const gb10_check_args_t *args)
-{
-    CHECK(handle, check, args);
-}
-
-gb10_status_t gb10_compare_r(gb10_handle_t *handle, const gb10_compare_r_args_t *args)
-{
-    CHECK(handle, compare_r, args);
-}
-
-/* ---- LAPACK-shaped entry points ---- */
-
-/* The sizes that the views below would report under other names. */
-static gb10_status_t check_shape(int64_t m, int64_t n, int64_t lda, int64_t ldt, int64_t nb,
-                                 int64_t count, gb10_error_t *err)
-{
-    int64_t k = m < n ? m : n, b = nb < k ? nb : k;
-    const char *name = "batched_geqrf";
-    if (m < 0)
-        return GB10_FAIL(err, GB10_ERR_INVALID, "%s: m = %" PRId64 " is negative", name, m);
-    if (n < 0)
-        return GB10_FAIL(err, GB10_ERR_INVALID, "%s: n = %" PRId64 " is negative", name, n);
-    if (lda < (m > 1 ? m : 1))
-        return GB10_FAIL(err, GB10_ERR_INVALID,
-                         "%s: lda = %" PRId64 " must be at least max(1, m), m = %" PRId64, name,
-                         lda, m);
-    if (nb < 1)
-        return GB10_FAIL(err, GB10_ERR_INVALID, "%s: nb = %" PRId64 " must be at least 1", name,
-                         nb);
-    if (ldt < (b > 1 ? b : 1))
-        return GB10_FAIL(err, GB10_ERR_INVALID,
-                         "%s: ldt = %" PRId64 " must be at least max(1, min(nb, k)) = %" PRId64,
-                         name, ldt, b);
-    if (count < 0)
-        return GB10_FAIL(err, GB10_ERR_INVALID, "%s: batch_count = %" PRId64 " is negative", name,
-                         count);
-    return GB10_OK;
-}
-
-/* In-place factorisation of A with the outputs that LAPACK has. */
-static gb10_status_t factor_in_place(gb10_handle_t *handle, const gb10_view_t *A, void *tau,
-                                     void *T, int64_t ldt, int64_t nb, gb10_mode_t mode,
-                                     uint8_t *info)
-{
-    int64_t k = A->m < A->n ? A->m : A->n, b = nb < k ? nb : k > 1 ? k : 1;
-    gb10_view_t tau_view = gb10_view_rows(A->dtype, tau, k, 1, A->count);
-    gb10_view_t t_view = gb10_view_cols(A->dtype, T, b, k, T ? ldt : b, A->count);
-    gb10_geqrf_args_t args = {.A = A,
-                              .packed = A,
-                              .tau = tau ? &tau_view : NULL,
-                              .T = T ? &t_view : NULL,
-                              .nb = nb,
-                              .mode = mode,
-                              .info = info};
-    return gb10_geqrf(handle, &args);
-}
-
-gb10_status_t gb10_batched_geqrf(gb10_handle_t *handle, gb10_dtype_t dtype, int64_t m, int64_t n,
-                                 void *A, int64_t lda, int64_t strideA, void *tau, void *T,
-                                 int64_t ldt, int64_t nb, int64_t batch_count,
-                                 gb10_mode_t precision_mode, uint8_t *info)
-{
-    if (!handle)
-        return GB10_ERR_INVALID;
-    gb10_error_t *err = fresh_error(handle);
-    gb10_status_t status = check_shape(m, n, lda, T ? ldt : nb, nb, batch_count, err);
-    if (status != GB10_OK)
-        return status;
-    gb10_view_t view = {dtype, GB10_STRIDED, GB10_HOST, m,   n,      batch_count,
-                        A,     NULL,         1,         lda, strideA};
-    if (batch_count > 1 && m > 0 && n > 0 && strideA < gb10_view_extent(&view))
-        return GB10_FAIL(err, GB10_ERR_INVALID,
-                         "batched_geqrf: strideA = %" PRId64 " is too small for %" PRId64
-                         " x %" PRId64 ", lda = %" PRId64,
-                         strideA, m, n, lda);
-    return factor_in_place(handle, &view, tau, T, ldt, nb, precision_mode, info);
-}
-
-gb10_status_t gb10_batched_geqrf_pointers(gb10_handle_t *handle, gb10_dtype_t dtype, int64_t m,
-                                          int64_t n, void *const *A, int64_t lda, void *tau,
-                                          void *T, int64_t ldt, int64_t nb, int64_t batch_count,
-                                          gb10_mode_t precision_mode, uint8_t *info)
-{
-    if (!handle)
-        return GB10_ERR_INVALID;
-    gb10_error_t *err = fresh_error(handle);
-    gb10_status_t status = check_shape(m, n, lda, T ? ldt : nb, nb, batch_count, err);
-    if (status != GB10_OK)
-        return status;
-    gb10_view_t view = {dtype, GB10_POINTERS, GB10_HOST, m, n, batch_count, NULL, A, 1, lda, 0};
-    return factor_in_place(handle, &view, tau, T, ldt, nb, precision_mode, info);
-}
+        return status == GB10_OK ? run(handle, id, args, err) : status;                            \
+    }
+CALL(geqrf, GB10_OP_GEQRF, dispatch)
+CALL(repack, GB10_OP_REPACK, dispatch)
+CALL(form_t, GB10_OP_FORM_T, dispatch)
+CALL(form_q, GB10_OP_FORM_Q, dispatch)
+CALL(apply_q, GB10_OP_APPLY_Q, dispatch)
+CALL(check, GB10_OP_CHECK, run_own)
+CALL(compare_r, GB10_OP_COMPARE_R, run_own)

@@ -4,7 +4,8 @@
  * are LAPACK's (geqrf, geqrt). Block p of nb columns: H_(p nb + 1) ... = I - V_p T_p V_p^H, T_p
  * upper triangular with tau on its diagonal.
  *
- * Threads: one caller at a time per handle; two handles in two threads are independent. The handle
+ * Threads: one caller at a time per handle; two handles in two threads are independent. A call
+ * works in the caller's thread unless gb10_set_threads gave the handle a team. The handle
  * owns the workspace of its calls, which grows to the largest need and is kept; a call that finds
  * it large enough allocates nothing. Every function returns a status; gb10_last_error gives the
  * message of the last failure on that handle. Nothing here prints or exits. A matrix that cannot be
@@ -48,6 +49,23 @@ const char *gb10_isa_name(const gb10_handle_t *handle);
 const char *gb10_isa_at(const gb10_handle_t *handle, int level);
 int gb10_isa_level(const gb10_handle_t *handle);
 
+/* The team that the handle's calls share a batch out to, the caller's thread included: 1 at first.
+ * 0: as many as the process may use cores (its affinity mask). Results have the same bits for any
+ * number. The threads sleep between calls, block all signals and end with the handle or with the
+ * next call of this. Each has its own workspace. On failure the old team stays. */
+gb10_status_t gb10_set_threads(gb10_handle_t *handle, int threads);
+int gb10_threads(const gb10_handle_t *handle);
+
+/* The table that the kernels choose block sizes by. Text as gb10_tuning_text gives it (isa, dtype,
+ * shape, n_max, kernel, block, strip and provenance by commas; "#" starts a comment); series that
+ * are not in it are the built-in ones; NULL: all are. GB10_ERR_FORMAT, with the line, for what
+ * cannot be read or has another version; the old table stays then. Bits may depend on the table:
+ * the stamp, "built-in v1 5f0a3c9e", names it and changes with everything that decides. It lives
+ * until the next gb10_set_tuning. gb10_tuning_text is as snprintf: it returns the length. */
+gb10_status_t gb10_set_tuning(gb10_handle_t *handle, const char *text);
+const char *gb10_tuning_stamp(const gb10_handle_t *handle);
+size_t gb10_tuning_text(const gb10_handle_t *handle, char *text, size_t size);
+
 /* Name of the i-th known backend and, in *reason, NULL when usable or why not. NULL past the end.
  */
 const char *gb10_backend_list(int i, const char **reason);
@@ -73,7 +91,8 @@ typedef struct gb10_times {
  *   tau    k x 1
  *   packed m x n   LAPACK's V\R in one array
  * A matrix with info NONFINITE (3) or NOT_REPRESENTABLE (6) has all its outputs filled with one
- * quiet NaN. */
+ * quiet NaN. Views may have any layout; those that the kernels do not read or write themselves are
+ * repacked on the way, a slice of the batch at a time. */
 typedef struct gb10_geqrf_args {
     const gb10_view_t *A;
     const gb10_view_t *V, *T, *R, *tau, *packed;
@@ -84,6 +103,18 @@ typedef struct gb10_geqrf_args {
     gb10_times_t *times; /* or NULL; otherwise what was spent is added (the clock costs a little) */
 } gb10_geqrf_args_t;
 gb10_status_t gb10_geqrf(gb10_handle_t *handle, const gb10_geqrf_args_t *args);
+
+/* Copies a batch from one layout into another, any pair of the layouts of types.h: bit for bit,
+ * with the padding of `to` (zeros in tiles, copies of the last matrix in an incomplete group).
+ * Packs, unpacks and transposes; a matrix with NaN or Inf is copied as well. */
+enum { GB10_SCALE_MAX = 4096 };
+typedef struct gb10_repack_args {
+    const gb10_view_t *from, *to; /* same dtype, m, n, count; apart from each other              */
+    const int32_t *scale;         /* count exponents within GB10_SCALE_MAX: matrix b is multiplied
+                                     by 2^scale[b], rounded where that leaves the range; or NULL */
+    uint8_t *info;                /* count: OK, or NONFINITE for a matrix of `from`; or NULL     */
+} gb10_repack_args_t;
+gb10_status_t gb10_repack(gb10_handle_t *handle, const gb10_repack_args_t *args);
 
 /* T (b x k, geqrt layout) from V (m x k, unit lower trapezoidal) and tau (k x 1): larft by
  * blocks.*/
@@ -206,6 +237,24 @@ gb10_status_t gb10_batched_geqrf_pointers(gb10_handle_t *handle, gb10_dtype_t dt
                                           int64_t n, void *const *A, int64_t lda, void *tau,
                                           void *T, int64_t ldt, int64_t nb, int64_t batch_count,
                                           gb10_mode_t precision_mode, uint8_t *info);
+
+/* A packed batch (layout, width, group as in gb10_view_packed), factored in place: V\R in the
+ * layout of A; tau and T as above. */
+gb10_status_t gb10_packed_batched_geqrf(gb10_handle_t *handle, gb10_layout_t layout, int64_t width,
+                                        int64_t group, gb10_dtype_t dtype, int64_t m, int64_t n,
+                                        void *A, void *tau, void *T, int64_t ldt, int64_t nb,
+                                        int64_t batch_count, gb10_mode_t precision_mode,
+                                        uint8_t *info);
+/* Between a column-major batch as above and a packed one of gb10_view_elements elements. info as in
+ * gb10_repack. */
+gb10_status_t gb10_batched_pack(gb10_handle_t *handle, gb10_layout_t layout, int64_t width,
+                                int64_t group, gb10_dtype_t dtype, int64_t m, int64_t n,
+                                const void *A, int64_t lda, int64_t strideA, void *packed,
+                                int64_t batch_count, uint8_t *info);
+gb10_status_t gb10_batched_unpack(gb10_handle_t *handle, gb10_layout_t layout, int64_t width,
+                                  int64_t group, gb10_dtype_t dtype, int64_t m, int64_t n,
+                                  const void *packed, void *A, int64_t lda, int64_t strideA,
+                                  int64_t batch_count, uint8_t *info);
 
 #ifdef __cplusplus
 }

@@ -33,13 +33,55 @@ static gb10_status_t check_enums(named_t a, gb10_error_t *err)
     const gb10_view_t *v = a.view;
     if ((unsigned)v->dtype >= GB10_DTYPES)
         return INVALID(err, "%s: %s has unknown dtype %d", a.op, a.name, (int)v->dtype);
-    if (v->layout != GB10_STRIDED && v->layout != GB10_POINTERS)
+    if ((unsigned)v->layout >= GB10_LAYOUTS)
         return INVALID(err, "%s: %s has unknown layout %d", a.op, a.name, (int)v->layout);
     if ((unsigned)v->memory > GB10_MANAGED)
         return INVALID(err, "%s: %s has unknown memory kind %d", a.op, a.name, (int)v->memory);
     if (v->m < 0 || v->n < 0 || v->count < 0)
         return INVALID(err, "%s: %s has a negative size: %" PRId64 " x %" PRId64 ", count %" PRId64,
                        a.op, a.name, v->m, v->n, v->count);
+    return GB10_OK;
+}
+
+static bool is_packed(const gb10_view_t *v)
+{
+    return v->layout != GB10_STRIDED && v->layout != GB10_POINTERS;
+}
+
+/* True when a * b * c bytes of 16, each factor rounded up to a multiple of its own, do not fit into
+ * int64_t. */
+static bool too_large(int64_t a, int64_t b, int64_t c, const int64_t round[3])
+{
+    int64_t size = 32, of[3] = {a, b, c};
+    bool over = false;
+    for (int i = 0; i < 3 && !over; i++)
+        over = __builtin_add_overflow(at_least_one(of[i]), round[i] - 1, &of[i]) ||
+               __builtin_mul_overflow(size, of[i], &size);
+    return over;
+}
+
+/* Widths of the packed layouts; every address, padding included, fits into int64_t. */
+static gb10_status_t check_packing(named_t a, gb10_error_t *err)
+{
+    const gb10_view_t *v = a.view;
+    bool tiles = v->layout == GB10_TILES, panels = v->layout == GB10_PANELS;
+    int64_t w = v->width;
+    if (w < 1)
+        return INVALID(err, "%s: %s has width %" PRId64 ", must be at least 1", a.op, a.name, w);
+    if (panels && v->group < 1)
+        return INVALID(err, "%s: %s has group %" PRId64 ", must be at least 1", a.op, a.name,
+                       v->group);
+    const int64_t round[3] = {tiles ? w : 1, tiles ? w : 1, tiles ? 1 : gb10_view_granule(v)};
+    if (too_large(v->m, v->n, v->count, round) || (panels && w > INT64_MAX / 2 - v->n))
+        return INVALID(err,
+                       "%s: %s is too large: %" PRId64 " x %" PRId64 ", count %" PRId64
+                       ", width %" PRId64 ", group %" PRId64,
+                       a.op, a.name, v->m, v->n, v->count, w, v->group);
+    if (v->layout == GB10_INTERLEAVED && (v->rs != w || v->cs != v->m * w))
+        return INVALID(err,
+                       "%s: %s is interleaved and has strides rs = %" PRId64 ", cs = %" PRId64
+                       "; must be width = %" PRId64 " and m width = %" PRId64,
+                       a.op, a.name, v->rs, v->cs, w, v->m * w);
     return GB10_OK;
 }
 
@@ -102,7 +144,7 @@ static gb10_status_t check_memory(named_t a, gb10_error_t *err)
     const gb10_view_t *v = a.view;
     if (is_empty(v))
         return GB10_OK;
-    if (v->layout == GB10_STRIDED)
+    if (v->layout != GB10_POINTERS)
         return check_address(a, v->base, 0, err);
     if (!v->list)
         return INVALID(err, "%s: %s has a null pointer list", a.op, a.name);
@@ -120,7 +162,7 @@ static gb10_status_t check_view(named_t a, gb10_error_t *err)
     if (!a.view)
         return INVALID(err, "%s: %s is null", a.op, a.name);
     GB10_TRY(check_enums(a, err));
-    GB10_TRY(check_leading(a, err));
+    GB10_TRY(is_packed(a.view) ? check_packing(a, err) : check_leading(a, err));
     GB10_TRY(check_batch_stride(a, err));
     GB10_TRY(check_memory(a, err));
 cleanup:
@@ -155,16 +197,25 @@ static gb10_status_t check_nb(const char *op, int64_t nb, gb10_error_t *err)
     return GB10_OK;
 }
 
-/* Bytes [first, last) of matrix b, or of the whole strided batch when b < 0. */
+/* Bytes [first, last) of matrix b, or of the whole batch when b < 0. A packed layout counts with
+ * its padding, and a matrix of it with its whole group. */
 typedef struct range {
     uintptr_t first, last;
 } range_t;
 
 static range_t range_of(const gb10_view_t *v, int64_t b)
 {
-    uintptr_t size = gb10_dtype_size(v->dtype), p = (uintptr_t)gb10_view_at(v, b < 0 ? 0 : b);
-    int64_t extent = gb10_view_extent(v) + (b < 0 ? (v->count - 1) * v->bs : 0);
-    return (range_t){p, p + (uintptr_t)extent * size};
+    uintptr_t size = gb10_dtype_size(v->dtype);
+    gb10_view_t part = *v;
+    if (b >= 0 && !is_packed(v)) {
+        uintptr_t p = (uintptr_t)gb10_view_at(v, b);
+        return (range_t){p, p + (uintptr_t)gb10_view_extent(v) * size};
+    }
+    if (b >= 0) {
+        part = gb10_view_part(v, b - b % gb10_view_granule(v), 1);
+    }
+    uintptr_t p = (uintptr_t)part.base;
+    return (range_t){p, p + (uintptr_t)gb10_view_elements(&part) * size};
 }
 
 static bool ranges_meet(range_t a, range_t b)
@@ -174,10 +225,10 @@ static bool ranges_meet(range_t a, range_t b)
 
 /* Two batches with one stride, such as V and R in one record per matrix: apart when the second
  * fits between two matrices of the first. */
-static bool interleaved(const gb10_view_t *a, const gb10_view_t *b)
+static bool side_by_side(const gb10_view_t *a, const gb10_view_t *b)
 {
     int64_t size = (int64_t)gb10_dtype_size(a->dtype);
-    if (a->bs != b->bs || a->bs <= 0 || a->dtype != b->dtype)
+    if (a->bs != b->bs || a->bs <= 0 || a->dtype != b->dtype || is_packed(a) || is_packed(b))
         return false;
     int64_t step = a->bs * size;
     int64_t offset = (int64_t)((uintptr_t)b->base - (uintptr_t)a->base) % step;
@@ -191,7 +242,7 @@ static bool overlap(const gb10_view_t *a, const gb10_view_t *b)
     if (is_empty(a) || is_empty(b) || a->memory == GB10_DEVICE || b->memory == GB10_DEVICE)
         return false;
     if (!lists)
-        return ranges_meet(range_of(a, -1), range_of(b, -1)) && !interleaved(a, b);
+        return ranges_meet(range_of(a, -1), range_of(b, -1)) && !side_by_side(a, b);
     bool meet = false;
     for (int64_t i = 0; i < a->count && !meet; i++)
         meet = ranges_meet(range_of(a, i), range_of(b, i));
@@ -202,6 +253,8 @@ static bool same_memory(const gb10_view_t *a, const gb10_view_t *b)
 {
     if (a->rs != b->rs || a->cs != b->cs || a->layout != b->layout)
         return false;
+    if (is_packed(a))
+        return a->base == b->base && a->width == b->width && a->group == b->group;
     if (a->layout == GB10_STRIDED)
         return a->base == b->base && (a->bs == b->bs || a->count < 2);
     for (int64_t i = 0; a->list != b->list && i < a->count; i++)
@@ -248,6 +301,21 @@ gb10_status_t gb10_validate_geqrf(const gb10_geqrf_args_t *args, gb10_error_t *e
         for (int j = 0; j < i; j++)
             GB10_TRY(check_apart(out[i], out[j], err));
     }
+cleanup:
+    return status;
+}
+
+gb10_status_t gb10_validate_repack(const gb10_repack_args_t *args, gb10_error_t *err)
+{
+    gb10_status_t status = GB10_OK;
+    named_t from = {"repack", "from", args->from}, to = {"repack", "to", args->to};
+    GB10_TRY(check_view(from, err));
+    GB10_TRY(check_like(to, args->from->m, args->from->n, from, err));
+    GB10_TRY(check_apart(to, from, err));
+    for (int64_t b = 0; args->scale && b < args->from->count; b++)
+        if (args->scale[b] < -GB10_SCALE_MAX || args->scale[b] > GB10_SCALE_MAX)
+            return INVALID(err, "repack: scale is %d at matrix %" PRId64 ", must be within %d",
+                           (int)args->scale[b], b, GB10_SCALE_MAX);
 cleanup:
     return status;
 }

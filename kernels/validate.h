@@ -9,6 +9,7 @@
  * except packed, which may be exactly A. With a pointer list, matrices of equal index are compared
  * and no others. */
 gb10_status_t gb10_validate_geqrf(const gb10_geqrf_args_t *args, gb10_error_t *err);
+gb10_status_t gb10_validate_repack(const gb10_repack_args_t *args, gb10_error_t *err);
 gb10_status_t gb10_validate_form_t(const gb10_form_t_args_t *args, gb10_error_t *err);
 gb10_status_t gb10_validate_form_q(const gb10_form_q_args_t *args, gb10_error_t *err);
 gb10_status_t gb10_validate_apply_q(const gb10_apply_q_args_t *args, gb10_error_t *err);

@@ -1,10 +1,17 @@
-/* The cpu backend: chooses the instruction set. */
+/* The cpu backend: chooses the instruction set, holds the state of a handle. */
 #include "kernels/cpu/fast.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/backend.h"
+#include "kernels/core/alloc.h"
+
+/* Of one handle. */
+typedef struct state {
+    const gb10_fast_t *build; /* the environment is read once */
+    gb10_equipment_t equipment;
+} state_t;
 
 /* Lowest first; the position is the level that ranks agree on. */
 static const gb10_fast_t *const builds[] = {
@@ -63,40 +70,59 @@ static const char *isa_at(int level)
     return level >= 0 && level < BUILDS ? builds[level]->name : NULL;
 }
 
-static const char *supports(const void *args)
-{
-    (void)args;
-    return NULL;
-}
-
-/* The state of a handle is its build: the environment is read once. */
 static gb10_status_t open_handle(void **state, gb10_error_t *err)
 {
+    state_t *s = NULL;
     int level = chosen_level();
     if (level < 0)
         return GB10_FAIL(err, GB10_ERR_UNSUPPORTED, "backend cpu: %s", probe());
-    *state = (void *)(uintptr_t)builds[level];
-    return GB10_OK;
+    gb10_status_t status = gb10_alloc(&s, 1, sizeof *s, "state of backend cpu", err);
+    if (status == GB10_OK)
+        s->build = builds[level];
+    *state = s;
+    return status;
 }
 
 static void close_handle(void *state)
 {
-    (void)state;
+    gb10_free(state);
+}
+
+static void equip(void *state, const gb10_equipment_t *equipment)
+{
+    state_t *s = state;
+    s->equipment = *equipment;
 }
 
 static size_t geqrf_need(void *state, const void *args)
 {
-    const gb10_fast_t *build = state;
+    const state_t *s = state;
     const gb10_geqrf_args_t *a = args;
-    return build->need[a->A->dtype](a);
+    return s->build->need[a->A->dtype](a);
 }
 
 static gb10_status_t geqrf_submit(void *state, const void *args, void *workspace, gb10_error_t *err)
 {
-    const gb10_fast_t *build = state;
+    const state_t *s = state;
     const gb10_geqrf_args_t *a = args;
     (void)err;
-    build->geqrf[a->A->dtype](a, workspace);
+    s->build->geqrf[a->A->dtype](a, workspace);
+    return GB10_OK;
+}
+
+static const char *repack_supports(const void *args)
+{
+    const gb10_repack_args_t *a = args;
+    return a->scale ? "it does not scale while it copies" : NULL;
+}
+
+static gb10_status_t repack_submit(void *state, const void *args, void *workspace,
+                                   gb10_error_t *err)
+{
+    (void)state;
+    (void)workspace;
+    (void)err;
+    gb10_fast_repack(args);
     return GB10_OK;
 }
 
@@ -108,5 +134,10 @@ const gb10_backend_t gb10_backend_cpu = {
     .isa_at = isa_at,
     .open = open_handle,
     .close = close_handle,
-    .ops = {[GB10_OP_GEQRF] = {supports, geqrf_need, geqrf_submit, NULL}},
+    .equip = equip,
+    .shared = 1,
+    .ops = {[GB10_OP_GEQRF] = {.need = geqrf_need, .submit = geqrf_submit},
+            [GB10_OP_REPACK] = {.supports = repack_supports,
+                                .submit = repack_submit,
+                                .layouts = GB10_ALL_LAYOUTS}},
 };

@@ -13,6 +13,9 @@ typedef struct gb10_fast {
     void (*geqrf[GB10_DTYPES])(const gb10_geqrf_args_t *args, void *workspace);
 } gb10_fast_t;
 
+/* Any layout into any other without scaling, by blocks that stay in the cache. */
+void gb10_fast_repack(const gb10_repack_args_t *args);
+
 extern const gb10_fast_t gb10_fast_baseline;
 #if defined(__x86_64__)
 extern const gb10_fast_t gb10_fast_avx2;

@@ -76,10 +76,14 @@ OPERATION(form_t, V)
 OPERATION(form_q, V)
 OPERATION(apply_q, V)
 
-static const char *usable(const void *args)
+static gb10_status_t repack_submit(void *state, const void *args, void *workspace,
+                                   gb10_error_t *err)
 {
-    (void)args;
-    return NULL;
+    (void)state;
+    (void)workspace;
+    (void)err;
+    gb10_ref_repack(args);
+    return GB10_OK;
 }
 
 static const char *probe(void)
@@ -97,8 +101,10 @@ const gb10_backend_t gb10_backend_cpu_ref = {
     .priority = 1,
     .probe = probe,
     .isa = isa,
-    .ops = {[GB10_OP_GEQRF] = {usable, geqrf_need, geqrf_submit, NULL},
-            [GB10_OP_FORM_T] = {usable, form_t_need, form_t_submit, NULL},
-            [GB10_OP_FORM_Q] = {usable, form_q_need, form_q_submit, NULL},
-            [GB10_OP_APPLY_Q] = {usable, apply_q_need, apply_q_submit, NULL}},
+    .shared = 1,
+    .ops = {[GB10_OP_GEQRF] = {.need = geqrf_need, .submit = geqrf_submit},
+            [GB10_OP_FORM_T] = {.need = form_t_need, .submit = form_t_submit},
+            [GB10_OP_FORM_Q] = {.need = form_q_need, .submit = form_q_submit},
+            [GB10_OP_APPLY_Q] = {.need = apply_q_need, .submit = apply_q_submit},
+            [GB10_OP_REPACK] = {.submit = repack_submit, .layouts = GB10_ALL_LAYOUTS}},
 };

@@ -23,6 +23,9 @@ GB10_REF_DECLARE(d);
 GB10_REF_DECLARE(c);
 GB10_REF_DECLARE(z);
 
+/* Any layout into any other, element by element. */
+void gb10_ref_repack(const gb10_repack_args_t *args);
+
 /* Cuts an aligned array of count * size bytes off the workspace at *p. */
 static inline void *gb10_ref_take(char **p, int64_t count, size_t size)
 {

@@ -1,5 +1,6 @@
 #!/bin/bash
-# The same bytes for any number of ranks, schedule and run, with small units and every rank at work.
+# The same bytes for any number of ranks and threads, schedule and run; small units, every rank at
+# work.
 . "$(dirname "$0")/lib.sh"
 "$FUGU" gen in.h5 -q --seed 11 --add gaussian:8x8x4000:d --add gaussian:16x24x300:z \
     --add mixed:40x33x200:s --add randsvd-geometric:130x70x30:c --add gaussian:200x200x6:d \
@@ -18,6 +19,13 @@ for n in 1 2 3 5; do
 done
 expect 1 "$FUGU" qr in.h5 -o large-units.h5 --unit-size 1G --scalapack 0
 same one.h5 large-units.h5
+for t in 0 auto 2 3; do
+    expect 1 "$FUGU" qr in.h5 -o threads-$t.h5 --threads $t
+    same one.h5 threads-$t.h5
+done
+expect 1 mpirun -n 2 "$FUGU" qr in.h5 -o teams.h5 --unit-size 64K --threads 2
+says err.txt '2 ranks on 1 node, 2 threads each'
+same one.h5 teams.h5
 expect 0 "$FUGU" verify in.h5 one.h5
 says out.txt 'PASSED'
 says out.txt '2 of them not finite'

@@ -21,7 +21,7 @@ static const cli_option_t table[] = {
     {"g", "flag", 'f', CLI_FLAG, AT(flag), NULL, NULL, NULL, "", 0, 0},
     {"g", "count", 'c', CLI_COUNT, AT(count), NULL, NULL, NULL, "", 0, 0},
     {"g", "choice", 0, CLI_CHOICE, AT(choice), "X", "beta", "alpha|beta|beta-2", "", 0, 0},
-    {"g", "number", 'n', CLI_INT, AT(number), "N", "32", NULL, "", 1, 100},
+    {"g", "number", 'n', CLI_INT, AT(number), "N", "32", "auto", "", 1, 100},
     {"g", "size", 0, CLI_SIZE, AT(size), "S", "64M", NULL, "", 1, 1e15},
     {"g", "real", 0, CLI_REAL, AT(real), "X", "0", NULL, "", 0, 1},
     {"g", "text", 't', CLI_TEXT, AT(text), "T", NULL, NULL, "", 0, 0},
@@ -67,6 +67,8 @@ Test(cli, fills_defaults_and_values)
                  GB10_OK, "%s", err.message);
     cr_assert(o.flag && o.count == 2 && o.choice == 2 && o.number == 7 && o.size == 2048);
     cr_assert(o.real == 0.5 && o.list.n == 2 && o.set == 12 && nargs == 2);
+    cr_assert_eq(parse("--number auto in", &o, &nargs, &request, &err), GB10_OK, "%s", err.message);
+    cr_assert_eq(o.number, 0);
     cr_assert_eq(parse("--help --nonsense", &o, &nargs, &request, &err), GB10_OK);
     cr_assert_eq(request, CLI_HELP);
 }
@@ -79,6 +81,7 @@ Test(cli, refuses_what_is_wrong_by_name)
         {"in --bogus", "--bogus"},
         {"in -x", "-x"},
         {"in --number", "--number"},
+        {"in --number automatic", "not a number"},
         {"in --number 0", "outside"},
         {"in --number 101", "outside"},
         {"in --number 1.5", "whole"},

@@ -550,3 +550,101 @@ Test(validate, workspace_is_kept)
         gb10_destroy(handle);
     }
 }
+
+static void narrow(gb10_view_t *v)
+{
+    v->width = 0;
+}
+static void no_group(gb10_view_t *v)
+{
+    v->group = 0;
+}
+static void other_stride(gb10_view_t *v)
+{
+    v->rs += v->layout == GB10_INTERLEAVED;
+}
+static void huge_group(gb10_view_t *v)
+{
+    v->group = INT64_MAX;
+}
+static void huge_width(gb10_view_t *v)
+{
+    v->width = INT64_MAX - 1;
+}
+static void huge_count(gb10_view_t *v)
+{
+    v->count = INT64_MAX / 16;
+}
+
+/* Packed views: widths, groups, sizes, and overlaps that only the padding has. */
+Test(validate, packed_views)
+{
+    enum { M = 5, N = 4, COUNT = 6 };
+    static double memory[4096], rows[M * N * COUNT];
+    static const struct {
+        gb10_layout_t layout;
+        spoil_t spoil;
+    } cases[] = {
+        {GB10_INTERLEAVED, {"width 0", narrow}},
+        {GB10_TILES, {"width 0", narrow}},
+        {GB10_PANELS, {"width 0", narrow}},
+        {GB10_PANELS, {"group 0", no_group}},
+        {GB10_INTERLEAVED, {"strides", other_stride}},
+        {GB10_INTERLEAVED, {"too large", huge_width}},
+        {GB10_TILES, {"too large", huge_width}},
+        {GB10_PANELS, {"too large", huge_width}},
+        {GB10_PANELS, {"too large", huge_group}},
+        {GB10_TILES, {"too large", huge_count}},
+        {GB10_INTERLEAVED, {"null pointer", null_base}},
+        {GB10_TILES, {"not aligned", odd_address}},
+    };
+    gb10_handle_t *handle = open_handle(NULL);
+    gb10_view_t strided = gb10_view_rows(GB10_D, rows, M, N, COUNT);
+    gb10_repack_args_t args = {.from = &strided};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gb10_view_t v = gb10_view_packed(cases[i].layout, GB10_D, memory, M, N, COUNT, 8, 4);
+        cases[i].spoil.apply(&v);
+        args.to = &v;
+        expect_invalid(handle, gb10_repack(handle, &args), cases[i].spoil.says);
+        gb10_geqrf_args_t geqrf = {.A = &v, .nb = 2};
+        expect_invalid(handle, gb10_geqrf(handle, &geqrf), cases[i].spoil.says);
+    }
+    /* 6 matrices take the place of 8 in both; tiles of 8 take 64 elements each. */
+    const int64_t taken[] = {8 * M * N, COUNT * 64, 8 * M * N};
+    for (int i = 0; i < 3; i++) {
+        gb10_layout_t layout = (gb10_layout_t)(GB10_INTERLEAVED + i);
+        gb10_view_t v = gb10_view_packed(layout, GB10_D, memory, M, N, COUNT, 8, 4);
+        gb10_view_t next = gb10_view_rows(GB10_D, memory + taken[i] - 1, M, N, COUNT);
+        void *list[COUNT];
+        for (int b = 0; b < COUNT; b++)
+            list[b] = memory + taken[i] - 1 + b * M * N;
+        list[0] = list[5];
+        args = (gb10_repack_args_t){.from = &next, .to = &v};
+        cr_expect(gb10_view_elements(&v) == taken[i], "layout %d: %d", layout,
+                  (int)gb10_view_elements(&v));
+        expect_invalid(handle, gb10_repack(handle, &args), "to (5 x 4) overlaps from");
+        next.base = memory + taken[i];
+        cr_expect(gb10_repack(handle, &args) == GB10_OK);
+        gb10_geqrf_args_t geqrf = {.A = &v, .packed = &v, .nb = 2};
+        cr_expect(gb10_geqrf(handle, &geqrf) == GB10_OK, "%s", gb10_last_error(handle)->message);
+        gb10_view_t other = v;
+        other.width = 4;
+        other.rs = other.rs ? 4 : 0;
+        other.cs = other.cs ? 4 * M : 0;
+        geqrf.packed = &other;
+        expect_invalid(handle, gb10_geqrf(handle, &geqrf), "packed (5 x 4) overlaps A");
+        next.layout = GB10_POINTERS;
+        next.list = list;
+        list[COUNT - 1] = memory + taken[i] - 1;
+        args = (gb10_repack_args_t){.from = &next, .to = &v};
+        expect_invalid(handle, gb10_repack(handle, &args), "overlaps");
+    }
+    int32_t scale[COUNT] = {0, 0, GB10_SCALE_MAX + 1};
+    gb10_view_t v = gb10_view_tiles(GB10_D, memory, M, N, COUNT, 16);
+    args = (gb10_repack_args_t){.from = &strided, .to = &v, .scale = scale};
+    expect_invalid(handle, gb10_repack(handle, &args), "scale is 4097 at matrix 2");
+    args.from = NULL;
+    expect_invalid(handle, gb10_repack(handle, &args), "from is null");
+    cr_expect(gb10_repack(handle, NULL) == GB10_ERR_INVALID);
+    gb10_destroy(handle);
+}
