@@ -24,11 +24,16 @@ BASE := -std=c11 -D_GNU_SOURCE -I. -fPIC -pthread -ffp-contract=off -MMD -MP $(W
 ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 
 # The fast CPU kernels are compiled once per instruction set and chosen at run time.
-ISAS_x86_64 := baseline avx2
-ISAS_aarch64 := baseline
+ISAS_x86_64 := baseline avx2 avx512
+ISAS_aarch64 := neon
 ISAS := $(or $(ISAS_$(ARCH)),baseline)
 ISA_FLAGS_baseline :=
 ISA_FLAGS_avx2 := -mavx2 -mfma
+ISA_FLAGS_avx512 := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma
+# TWICE=1: a build for tests, whose avx512 kernels run on AVX2 (slowly).
+ifeq ($(TWICE),1)
+ISA_FLAGS_avx512 := -O0 -mavx2 -mfma -DGB10_TWICE -Wno-psabi
+endif
 
 CORE_SRC := $(wildcard kernels/core/*.c)
 ISA_SRC := $(wildcard kernels/cpu/*_isa.c)
@@ -59,7 +64,7 @@ $(BUILD)/obj/app/context.o: $(BUILD)/git-$(GIT_DESCRIBE)
 $(BUILD)/git-%:
 	@mkdir -p $(@D)
 	@rm -f $(BUILD)/git-* && touch $@
-$(BUILD)/obj/kernels/check/%.o $(BUILD)/obj/kernels/cpu/%.o: EXTRA = -O3
+$(BUILD)/obj/kernels/check/%.o $(BUILD)/obj/kernels/cpu/%.o: EXTRA = -O3 $(if $(TWICE),-DGB10_TWICE)
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(CFLAGS) $(EXTRA) -c -o $@ $<

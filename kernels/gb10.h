@@ -39,7 +39,7 @@ gb10_status_t gb10_create(gb10_handle_t **handle, const char *backend, gb10_erro
 void gb10_destroy(gb10_handle_t *handle);
 
 /* Name of the backend in use, the reason it was chosen, and the instruction set of its kernels
- * ("avx2+fma", "baseline", "neon"). Strings live as long as the handle. */
+ * ("baseline", "avx2", "avx512", "neon"). Strings live as long as the handle. */
 const char *gb10_backend_name(const gb10_handle_t *handle);
 const char *gb10_backend_reason(const gb10_handle_t *handle);
 const char *gb10_isa_name(const gb10_handle_t *handle);

@@ -1,12 +1,12 @@
 #!/bin/bash
 # Runs the tests that were built under BUILD and ends with one line "N passed, N failed, N skipped".
-# Usage: tests/run.sh BUILD [unit|mpi|cli|io|arm64 ...]   (default: all)
+# Usage: tests/run.sh BUILD [unit|mpi|cli|io|isa|arm64 ...]   (default: all)
 # A test file with an MPI header line "ranks: 1 2 3" runs once for each number of ranks. A script
 # that exits with 77 is skipped; its last line is the reason. No test at all is a failure.
 set -u
 build=$(realpath "$1")
 shift
-areas=${*:-unit mpi cli io arm64}
+areas=${*:-unit mpi cli io isa arm64}
 cd "$(dirname "$0")/.." || exit 1
 passed=0 failed=0 skipped=0
 limit=${FUGU_TEST_TIMEOUT:-1500}
@@ -80,6 +80,11 @@ for area in $areas; do
     io)
         t=tests/io/check_inputs.py
         script $t /usr/bin/python3 $t "$build/dump_catalog"
+        ;;
+    isa)
+        for i in baseline avx512 twice; do
+            script "tests/support/isa.sh $i" bash tests/support/isa.sh "$build" $i
+        done
         ;;
     arm64) script tests/support/arm64.sh bash tests/support/arm64.sh "$build" ;;
     *) echo "run.sh: unknown area '$area'" >&2; exit 2 ;;

@@ -1,6 +1,7 @@
 /* The cpu backend: chooses the instruction set, holds the state of a handle. */
 #include "kernels/cpu/fast.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +16,14 @@ typedef struct state {
 
 /* Lowest first; the position is the level that ranks agree on. */
 static const gb10_fast_t *const builds[] = {
+#if defined(__aarch64__)
+    &gb10_fast_neon,
+#else
     &gb10_fast_baseline,
+#endif
 #if defined(__x86_64__)
     &gb10_fast_avx2,
+    &gb10_fast_avx512,
 #endif
 };
 enum { BUILDS = sizeof builds / sizeof *builds };
@@ -25,8 +31,15 @@ enum { BUILDS = sizeof builds / sizeof *builds };
 static int runs_here(int level)
 {
 #if defined(__x86_64__)
-    if (level == 1)
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#if defined(GB10_TWICE) /* a build for tests: AVX-512's vectors from pairs of AVX2's */
+    int avx512 = avx2;
+#else
+    int avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                 __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+#endif
+    if (level > 0)
+        return level == 1 ? avx2 : avx2 && avx512;
 #endif
     return level == 0;
 }
@@ -94,19 +107,41 @@ static void equip(void *state, const gb10_equipment_t *equipment)
     s->equipment = *equipment;
 }
 
-static size_t geqrf_need(void *state, const void *args)
+/* Fewer matrices than threads, and large enough: the team works on one matrix at a time. */
+static int geqrf_whole(void *state, const void *args, int threads)
+{
+    enum { LARGE = 192 };
+    const gb10_geqrf_args_t *a = args;
+    (void)state;
+    return a->A->count < threads && a->A->m >= LARGE && a->A->n >= LARGE;
+}
+
+static gb10_fast_call_t call_of(void *state, const void *args)
 {
     const state_t *s = state;
     const gb10_geqrf_args_t *a = args;
-    return s->build->need[a->A->dtype](a);
+    int threads = gb10_crew_threads(s->equipment.crew);
+    bool whole = geqrf_whole(state, args, threads);
+    return (gb10_fast_call_t){
+        .args = a,
+        .row = gb10_tuning_find(s->equipment.tuning, s->build->name, a->A->dtype, a->A->m, a->A->n),
+        .crew = whole ? s->equipment.crew : NULL,
+        .workers = whole ? threads : 1};
+}
+
+static size_t geqrf_need(void *state, const void *args)
+{
+    const state_t *s = state;
+    gb10_fast_call_t call = call_of(state, args);
+    return s->build->need[call.args->A->dtype](&call);
 }
 
 static gb10_status_t geqrf_submit(void *state, const void *args, void *workspace, gb10_error_t *err)
 {
     const state_t *s = state;
-    const gb10_geqrf_args_t *a = args;
+    gb10_fast_call_t call = call_of(state, args);
     (void)err;
-    s->build->geqrf[a->A->dtype](a, workspace);
+    s->build->geqrf[call.args->A->dtype](&call, workspace);
     return GB10_OK;
 }
 
@@ -136,7 +171,7 @@ const gb10_backend_t gb10_backend_cpu = {
     .close = close_handle,
     .equip = equip,
     .shared = 1,
-    .ops = {[GB10_OP_GEQRF] = {.need = geqrf_need, .submit = geqrf_submit},
+    .ops = {[GB10_OP_GEQRF] = {.need = geqrf_need, .submit = geqrf_submit, .whole = geqrf_whole},
             [GB10_OP_REPACK] = {.supports = repack_supports,
                                 .submit = repack_submit,
                                 .layouts = GB10_ALL_LAYOUTS}},

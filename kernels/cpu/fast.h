@@ -1,24 +1,36 @@
-/* The cpu backend's kernels: blocked compact-WY Householder QR on a column-major working copy, in
- * vector extensions. fast_isa.c is compiled once per instruction set; fast.c picks one at run time.
- * Private to kernels/cpu. */
+/* The cpu backend's kernels in vector extensions: tiny matrices one to a lane, others by blocked
+ * compact-WY Householder QR. fast_isa.c is compiled once per instruction set; fast.c picks one at
+ * run time. Private to kernels/cpu. */
 #ifndef GB10_CPU_FAST_H
 #define GB10_CPU_FAST_H
 
-#include "kernels/gb10.h"
+#include "kernels/backend.h"
+
+/* One call: what is to be done, and how. */
+typedef struct gb10_fast_call {
+    const gb10_geqrf_args_t *args;
+    const gb10_tuning_row_t *row;
+    gb10_crew_t *crew; /* for the work on one matrix; NULL: the caller alone */
+    int workers;       /* threads of the crew, at least 1 */
+} gb10_fast_call_t;
 
 typedef struct gb10_fast {
     const char *name;
     /* Workspace in bytes for matrices of this shape, and the factorisation of a valid batch. */
-    size_t (*need[GB10_DTYPES])(const gb10_geqrf_args_t *args);
-    void (*geqrf[GB10_DTYPES])(const gb10_geqrf_args_t *args, void *workspace);
+    size_t (*need[GB10_DTYPES])(const gb10_fast_call_t *call);
+    void (*geqrf[GB10_DTYPES])(const gb10_fast_call_t *call, void *workspace);
 } gb10_fast_t;
 
 /* Any layout into any other without scaling, by blocks that stay in the cache. */
 void gb10_fast_repack(const gb10_repack_args_t *args);
 
+#if defined(__aarch64__)
+extern const gb10_fast_t gb10_fast_neon;
+#else
 extern const gb10_fast_t gb10_fast_baseline;
+#endif
 #if defined(__x86_64__)
-extern const gb10_fast_t gb10_fast_avx2;
+extern const gb10_fast_t gb10_fast_avx2, gb10_fast_avx512;
 #endif
 
 #endif

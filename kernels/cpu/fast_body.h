@@ -20,8 +20,11 @@ typedef struct work_t {
     bool aligned; /* the file's T is cut from the diagonal of the blocks' T */
     REAL *A;      /* strip s at A + s * strip */
     int64_t strip;
-    mat_t V, T, W, X; /* V: rows of the whole matrix, columns of the panel */
-    REAL *tau;        /* PARTS each */
+    mat_t V, T, W, X;     /* V: rows of the whole matrix, columns of the panel */
+    REAL *tau;            /* PARTS each */
+    int64_t apart;        /* numbers of one worker's W and X */
+    int64_t apply, group; /* reflectors and strips that are taken together */
+    gb10_crew_t *crew;
     int *shift;
     gb10_times_t *times;
 } work_t;
@@ -196,50 +199,64 @@ static void N(t_apply)(mat_t T, int64_t w, mat_t W, int64_t nv, mat_t X)
            (mat_t){X.p + a * X.rs, X.rs});
 }
 
-/* Some vectors of one strip, from row 0. */
-typedef struct N(piece) {
-    REAL *c;
-    int64_t nv;
-} N(piece_t);
+/* One update: reflectors j0 .. j0+w-1 of the block from p, columns c0 .. c1-1, both multiples of
+ * LEAF or the end. */
+typedef struct N(update) {
+    const work_t *q;
+    int64_t p, j0, w, c0, c1;
+} N(update_t);
 
-/* Up to GROUP pieces of columns from c0 on, a multiple of LEAF; returns the column after them. */
-static int64_t N(pieces)(const work_t *q, int64_t c0, int64_t c1, N(piece_t) * piece, int *count)
+/* Vectors of strip s that take part, from which on. */
+INLINE int64_t N(piece)(const N(update_t) * u, int64_t s, REAL **c)
 {
-    for (*count = 0; c0 < c1 && *count < GROUP; ++*count) {
-        int64_t end = min64((c0 * PARTS / SW + 1) * SW / PARTS, c1);
-        piece[*count] = (N(piece_t)){at(q, 0, c0), (PARTS * (end - c0) + VL - 1) / VL};
-        c0 = end;
-    }
-    return c0;
+    int64_t from = PARTS * u->c0 - s * SW, to = PARTS * u->c1 - s * SW;
+    from = from < 0 ? 0 : from;
+    *c = u->q->A + s * u->q->strip + from;
+    return ((to > SW ? SW : to) - from + VL - 1) / VL;
 }
 
-/* C <- (I - V T^H V^H) C for reflectors j0 .. j0+w-1 of the block from p, columns c0 .. c1-1. Rows
- * in runs whose V stays in the first cache over a group of strips. */
-static void N(update_together)(work_t *q, int64_t p, int64_t j0, int64_t w, int64_t c0, int64_t c1)
+/* C <- (I - V T^H V^H) C for one group of strips. Rows in runs whose V stays in the first cache. */
+static void N(update_group)(void *ctx, int64_t part, int worker)
 {
-    N(piece_t) piece[GROUP];
-    int64_t t0 = PARTS * (j0 - p), run = N(run)(w), wide = w * SW;
-    const REAL *T = q->T.p + (j0 - p) * q->T.rs + t0;
-    for (int count; c0 < c1;) {
-        c0 = N(pieces)(q, c0, c1, piece, &count);
-        for (int64_t end = q->m; end > j0; end -= run) {
-            int64_t i = end - run > j0 ? end - run : j0;
-            mat_t V = {q->V.p + i * q->V.rs + t0, q->V.rs};
-            for (int s = 0; s < count; s++)
-                tn(end < q->m, V, w, (mat_t){piece[s].c + i * SW, SW}, piece[s].nv, end - i,
-                   (mat_t){q->W.p + s * wide, SW});
-        }
-        for (int s = 0; s < count; s++)
-            N(t_apply)
-        ((mat_t){(REAL *)T, q->T.rs}, w, (mat_t){q->W.p + s * wide, SW}, piece[s].nv,
-         (mat_t){q->X.p + s * wide, SW});
-        for (int64_t i = j0; i < q->m; i += run) {
-            mat_t V = {q->V.p + i * q->V.rs + t0, q->V.rs};
-            for (int s = 0; s < count; s++)
-                nn(N(SUBTRACT), V, w, (mat_t){q->X.p + s * wide, SW}, piece[s].nv,
-                   min64(run, q->m - i), (mat_t){piece[s].c + i * SW, SW});
+    const N(update_t) *u = ctx;
+    const work_t *q = u->q;
+    int64_t w = u->w, t0 = PARTS * (u->j0 - u->p), run = N(run)(w), wide = w * SW;
+    int64_t s0 = PARTS * u->c0 / SW + part * q->group;
+    int64_t s1 = min64(s0 + q->group, (PARTS * u->c1 + SW - 1) / SW);
+    REAL *c, *W = q->W.p + worker * q->apart, *X = q->X.p + worker * q->apart;
+    mat_t T = {q->T.p + (u->j0 - u->p) * q->T.rs + t0, q->T.rs};
+    for (int64_t end = q->m; end > u->j0; end -= run) {
+        int64_t i = end - run > u->j0 ? end - run : u->j0;
+        mat_t V = {q->V.p + i * q->V.rs + t0, q->V.rs};
+        for (int64_t s = s0; s < s1; s++) {
+            int64_t nv = N(piece)(u, s, &c);
+            tn(end < q->m, V, w, (mat_t){c + i * SW, SW}, nv, end - i,
+               (mat_t){W + (s - s0) * wide, SW});
         }
     }
+    for (int64_t s = s0; s < s1; s++) {
+        int64_t nv = N(piece)(u, s, &c);
+        N(t_apply)(T, w, (mat_t){W + (s - s0) * wide, SW}, nv, (mat_t){X + (s - s0) * wide, SW});
+    }
+    for (int64_t i = u->j0; i < q->m; i += run) {
+        mat_t V = {q->V.p + i * q->V.rs + t0, q->V.rs};
+        for (int64_t s = s0; s < s1; s++) {
+            int64_t nv = N(piece)(u, s, &c);
+            nn(N(SUBTRACT), V, w, (mat_t){X + (s - s0) * wide, SW}, nv, min64(run, q->m - i),
+               (mat_t){c + i * SW, SW});
+        }
+    }
+}
+
+/* All groups, by the team where there is one and enough to do. */
+static void N(update_together)(const work_t *q, int64_t p, int64_t j0, int64_t w, int64_t c0,
+                               int64_t c1)
+{
+    N(update_t) u = {q, p, j0, w, c0, c1};
+    int64_t strips = (PARTS * c1 + SW - 1) / SW - PARTS * c0 / SW;
+    int64_t parts = (strips + q->group - 1) / q->group;
+    bool enough = (q->m - j0) * w * (c1 - c0) >= TEAM_LEAST;
+    gb10_crew_run(enough ? q->crew : NULL, 0, N(update_group), &u, parts);
 }
 
 /* The same, some reflectors at a time, whose T are on the diagonal of T. Where V has few rows below
@@ -247,7 +264,7 @@ static void N(update_together)(work_t *q, int64_t p, int64_t j0, int64_t w, int6
  * already treated the columns that share its last vector. */
 static void N(update)(work_t *q, int64_t p, int64_t j0, int64_t w, int64_t c0, int64_t c1)
 {
-    int64_t below = q->m - j0 - w, step = below < w ? FEW : APPLY;
+    int64_t below = q->m - j0 - w, step = below < w ? FEW : q->apply;
     c0 = round_up(c0, LEAF);
     c1 = min64(round_up(c1, LEAF), q->n);
     for (int64_t j = 0; j < w && c0 < c1; j += step)
@@ -590,11 +607,17 @@ static REAL *N(take)(char *base, size_t *used, int64_t numbers)
 }
 
 /* Lays the work arrays out in the workspace (NULL: only counts) and returns the bytes. */
-static size_t N(layout)(work_t *q, const gb10_geqrf_args_t *args, char *base)
+static size_t N(layout)(work_t *q, const gb10_fast_call_t *call, char *base)
 {
+    const gb10_geqrf_args_t *args = call->args;
     size_t used = 0;
     int64_t line = 64 / (int64_t)sizeof(REAL);
-    *q = (work_t){.m = args->A->m, .n = args->A->n, .times = args->times};
+    *q = (work_t){.m = args->A->m,
+                  .n = args->A->n,
+                  .group = call->row->group,
+                  .apply = call->row->block,
+                  .crew = call->crew,
+                  .times = args->times};
     q->k = min64(q->m, q->n);
     q->nb = q->k > 0 ? min64(args->nb, q->k) : 1;
     q->aligned = q->nb == q->k || q->nb % LEAF == 0;
@@ -606,8 +629,10 @@ static size_t N(layout)(work_t *q, const gb10_geqrf_args_t *args, char *base)
     q->A = N(take)(base, &used, strips * q->strip);
     q->V.p = N(take)(base, &used, q->m * width);
     q->T.p = N(take)(base, &used, widest * width);
-    q->W.p = N(take)(base, &used, widest * (wide > GROUP * SW ? wide : GROUP * SW));
-    q->X.p = N(take)(base, &used, widest * (wide > GROUP * SW ? wide : GROUP * SW));
+    int64_t strips_wide = min64(q->group, strips) * SW;
+    q->apart = round_up(widest * (wide > strips_wide ? wide : strips_wide), line);
+    q->W.p = N(take)(base, &used, q->apart * call->workers);
+    q->X.p = N(take)(base, &used, q->apart * call->workers);
     q->tau = N(take)(base, &used, PARTS * q->k);
     q->shift = base ? (int *)(void *)(base + used) : NULL;
     return used + (size_t)round_up(q->n * (int64_t)sizeof(int), 64);

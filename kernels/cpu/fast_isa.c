@@ -11,7 +11,7 @@
 #include "kernels/core/view.h"
 
 /* TILE_SUMS: vectors of sums that a tile of the product kernels keeps in registers. */
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) || defined(GB10_TWICE)
 enum { VECTOR_BYTES = 64, TILE_SUMS = 24, LEAF_VECTORS = 1 };
 #elif defined(__AVX2__)
 enum { VECTOR_BYTES = 32, TILE_SUMS = 12, LEAF_VECTORS = 2 };
@@ -23,7 +23,17 @@ enum { VECTOR_BYTES = 16, TILE_SUMS = 12, LEAF_VECTORS = 4 };
 /* Fused a b + c and c - a b of whole vectors. GCC 12 keeps a loop over lanes out of registers
  * (measured: the product kernels ran at a third of the speed), so the two instruction sets have it
  * by name. */
-#if defined(__AVX512F__)
+#if defined(GB10_TWICE) /* no instruction of the machine is as wide: for tests only */
+#define VFMA_F(a, b, c)  ((a) * (b) + (c))
+#define VFMA_D(a, b, c)  ((a) * (b) + (c))
+#define VFNMA_F(a, b, c) ((c) - (a) * (b))
+#define VFNMA_D(a, b, c) ((c) - (a) * (b))
+#define VSQRT_F(x)       N(each_root)(x)
+#define VSQRT_D(x)       N(each_root)(x)
+#define VMAX_F(a, b)     select((a) > (b), a, b)
+#define VMAX_D(a, b)     select((a) > (b), a, b)
+#define VANY(mask)       N(any_lane)(mask)
+#elif defined(__AVX512F__)
 #include <immintrin.h>
 #define VFMA_F(a, b, c)  ((vec_t)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
 #define VFMA_D(a, b, c)  ((vec_t)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
@@ -73,9 +83,7 @@ enum { VECTOR_BYTES = 16, TILE_SUMS = 12, LEAF_VECTORS = 4 };
 
 enum {
     FEW = 4,              /* reflectors applied together where V has a short tail              */
-    APPLY = 16,           /* reflectors applied together elsewhere: T of more loses accuracy   */
     STRIP = 4,            /* vectors of columns in a strip                                     */
-    GROUP = 4,            /* strips updated together                                           */
     BLOCK = 32,           /* least width of an internal block                                  */
     RUN_BYTES = 16 << 10, /* of V in a run of rows                                             */
     RUN_LEAST = 16,
@@ -85,12 +93,13 @@ enum {
     PANEL = 4,             /* lanes: columns of a panel                                         */
     LANE_BYTES = 12 << 10, /* lanes: working set of the groups that are treated together ...    */
     LANE_GROUPS = 16,      /* ... and their number                                              */
-    LANE_WIDEST = 64,      /* lanes: largest k and ...                                          */
+    LANE_ROWS_MOST = 512,  /* lanes: largest m, since their sums are not cut into runs, and ... */
+    TEAM_LEAST = 1 << 17,  /* multiplications of an update that a team shares                   */
     LANE_LARGEST = 4096    /* ... m n                                                           */
 };
 
 /* Fused where the machine has it; written out, since contraction is off. */
-#if defined(__FMA__) || defined(__aarch64__)
+#if (defined(__FMA__) || defined(__aarch64__)) && !defined(GB10_TWICE)
 #define FMA_F(a, b, c) __builtin_fmaf(a, b, c)
 #define FMA_D(a, b, c) __builtin_fma(a, b, c)
 #else

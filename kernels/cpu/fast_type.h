@@ -141,6 +141,23 @@ INLINE vec_t N(select)(index_t mask, vec_t a, vec_t b)
 }
 #define select N(select)
 
+#ifdef GB10_TWICE
+INLINE vec_t N(each_root)(vec_t x)
+{
+    for (int l = 0; l < (int)VL; l++)
+        x[l] = (REAL)sqrt((double)x[l]);
+    return x;
+}
+
+INLINE bool N(any_lane)(index_t mask)
+{
+    bool any = false;
+    for (int l = 0; l < (int)VL; l++)
+        any = any || mask[l];
+    return any;
+}
+#endif
+
 INLINE bool N(any)(index_t mask)
 {
     return VANY(mask);
@@ -154,30 +171,32 @@ INLINE bool N(any)(index_t mask)
 
 /* ---- the batch ---- */
 
-/* Tiny matrices go through the lanes. */
-static bool N(tiny)(const gb10_geqrf_args_t *args)
+/* Whether the batch goes through the lanes: where the table says so and they can. */
+static bool N(tiny)(const gb10_fast_call_t *call)
 {
+    const gb10_geqrf_args_t *args = call->args;
     int64_t m = args->A->m, n = args->A->n, k = min64(m, n);
-    return k > 0 && k <= LANE_WIDEST && m * n <= LANE_LARGEST &&
-           (args->nb >= k || args->nb % PANEL == 0);
+    return call->row->kernel == GB10_LANES && k > 0 && m <= LANE_ROWS_MOST &&
+           m * n <= LANE_LARGEST && (args->nb >= k || args->nb % PANEL == 0);
 }
 
-static size_t N(need)(const gb10_geqrf_args_t *args)
+static size_t N(need)(const gb10_fast_call_t *call)
 {
     work_t q;
     lanes_t lanes;
-    return N(tiny)(args) ? N(lanes_layout)(&lanes, args, NULL) : N(layout)(&q, args, NULL);
+    return N(tiny)(call) ? N(lanes_layout)(&lanes, call->args, NULL) : N(layout)(&q, call, NULL);
 }
 
-static void N(geqrf)(const gb10_geqrf_args_t *args, void *workspace)
+static void N(geqrf)(const gb10_fast_call_t *call, void *workspace)
 {
+    const gb10_geqrf_args_t *args = call->args;
+    const gb10_view_t *const out[] = {args->V, args->T, args->R, args->tau, args->packed};
     work_t q;
-    if (N(tiny)(args)) {
+    if (N(tiny)(call)) {
         N(lanes_geqrf)(args, workspace);
         return;
     }
-    const gb10_view_t *const out[] = {args->V, args->T, args->R, args->tau, args->packed};
-    N(layout)(&q, args, workspace);
+    N(layout)(&q, call, workspace);
     for (int64_t b = 0; b < args->A->count; b++) {
         gb10_info_t info = N(factor)(&q, args, b);
         for (int i = 0; info != GB10_INFO_OK && i < 5; i++)

@@ -42,7 +42,7 @@ static void write_row(const gb10_tuning_row_t *row, char *text, size_t size)
         snprintf(n_max, sizeof n_max, "%" PRId64, row->n_max);
     snprintf(text, size, "%s,%c,%s,%s,%s,%" PRId64 ",%" PRId64, row->isa,
              gb10_dtype_letter(row->dtype), gb10_shape_class_names[row->shape], n_max,
-             gb10_kernel_names[row->kernel], row->block, row->strip);
+             gb10_kernel_names[row->kernel], row->block, row->group);
 }
 
 void gb10_tuning_write_stamp(const gb10_tuning_t *table, char text[GB10_TUNING_STAMP])
@@ -86,7 +86,7 @@ size_t gb10_tuning_print(const gb10_tuning_t *table, char *text, size_t size)
     append(text, size, &used, comment);
     snprintf(line, sizeof line, "fugu-tuning,%d,%s\n", GB10_TUNING_VERSION, table->name);
     append(text, size, &used, line);
-    append(text, size, &used, "isa,dtype,shape,n_max,kernel,block,strip,provenance\n");
+    append(text, size, &used, "isa,dtype,shape,n_max,kernel,block,group,provenance\n");
     for (int64_t i = 0; i < table->nrows; i++) {
         write_row(&table->rows[i], row, sizeof row);
         snprintf(line, sizeof line, "%s,%s\n", row, table->rows[i].provenance);

@@ -24,8 +24,8 @@ typedef struct gb10_tuning_row {
     gb10_shape_class_t shape;
     int64_t n_max; /* up to this min(m, n), inclusive; INT64_MAX in the last row of a series */
     gb10_kernel_t kernel;
-    int64_t block;        /* width of internal blocks                                       */
-    int64_t strip;        /* trailing columns that are updated together                     */
+    int64_t block;        /* reflectors that are applied together                           */
+    int64_t group;        /* strips of four vectors of columns that are updated together    */
     char provenance[112]; /* device, date and command of the measurement                    */
 } gb10_tuning_row_t;
 
@@ -56,7 +56,7 @@ size_t gb10_tuning_print(const gb10_tuning_t *table, char *text, size_t size);
 /* A table from text; release with gb10_tuning_free. Lines: "#" and what follows, and blank lines,
  * say nothing; then, in this order,
  *     fugu-tuning,VERSION,NAME
- *     isa,dtype,shape,n_max,kernel,block,strip,provenance
+ *     isa,dtype,shape,n_max,kernel,block,group,provenance
  * and one row a line: dtype s d c z, shape square tall wide, n_max a number or "any", kernel lanes
  * or blocks, provenance all the rest of the line. Series that are not there are taken from the
  * built-in table. GB10_ERR_FORMAT names the line; *table is NULL then. */

@@ -11,7 +11,7 @@
 enum { COLUMNS = 8, LINE_MAX_BYTES = 512, SIZE_MAX_VALUE = 1 << 20 };
 
 static const char *const column_names[COLUMNS] = {"isa",    "dtype", "shape", "n_max",
-                                                  "kernel", "block", "strip", "provenance"};
+                                                  "kernel", "block", "group", "provenance"};
 
 typedef struct reader {
     const char *at; /* the rest of the text */
@@ -177,7 +177,7 @@ static gb10_status_t read_row(reader_t *r)
     if (strcmp(part[3], "any") != 0)
         GB10_TRY(read_number(r, 3, part[3], &row.n_max));
     GB10_TRY(read_number(r, 5, part[5], &row.block));
-    GB10_TRY(read_number(r, 6, part[6], &row.strip));
+    GB10_TRY(read_number(r, 6, part[6], &row.group));
     const gb10_tuning_row_t *last = before(r->table, &row);
     if (last && last->n_max >= row.n_max)
         return WRONG(r, "n_max %s does not exceed that of the row before in its series", part[3]);

@@ -5,7 +5,7 @@
 expect 0 "$FUGU" info --tuning
 cp out.txt table.csv
 says table.csv '^fugu-tuning,[0-9]+,built-in$'
-says table.csv '^isa,dtype,shape,n_max,kernel,block,strip,provenance$'
+says table.csv '^isa,dtype,shape,n_max,kernel,block,group,provenance$'
 expect 0 "$FUGU" qr in.h5 -o one.h5 --json one.json
 says err.txt 'tuning built-in v[0-9]+ [0-9a-f]{8}$'
 says one.json '"tuning": "built-in v[0-9]+ [0-9a-f]{8}"'

@@ -46,7 +46,7 @@ static void expect_no_gaps(const gb10_tuning_t *table)
             const gb10_tuning_row_t *row = gb10_tuning_find(table, isa, dtype, m, n);
             good = good && row && row->n_max >= k && row->n_max >= last && row->dtype == dtype &&
                    (int)row->shape == shape && strcmp(row->isa, isa) == 0 && row->block >= 1 &&
-                   row->strip >= 1 && *row->provenance;
+                   row->group >= 1 && *row->provenance;
             last = row ? row->n_max : last;
         }
         cr_expect(good && last == INT64_MAX, "%s %c %s", isa, gb10_dtype_letter(dtype),
@@ -115,7 +115,7 @@ Test(tuning, text_there_and_back)
     gb10_tuning_free(NULL);
 }
 
-#define HEAD "fugu-tuning,1,mine\nisa,dtype,shape,n_max,kernel,block,strip,provenance\n"
+#define HEAD "fugu-tuning,1,mine\nisa,dtype,shape,n_max,kernel,block,group,provenance\n"
 
 /* A series in a file replaces the built-in one, and no other; the stamp tells. */
 Test(tuning, a_series_is_replaced)
@@ -129,10 +129,10 @@ Test(tuning, a_series_is_replaced)
     cr_assert(gb10_tuning_parse(&table, text, &err) == GB10_OK, "%s", err.message);
     expect_no_gaps(table);
     const gb10_tuning_row_t *row = gb10_tuning_find(table, "avx2", GB10_D, 20, 20);
-    cr_expect(row->kernel == GB10_LANES && row->block == 8 && row->strip == 12);
+    cr_expect(row->kernel == GB10_LANES && row->block == 8 && row->group == 12);
     cr_expect_str_eq(row->provenance, "a box, today, by hand");
     row = gb10_tuning_find(table, "avx2", GB10_D, 21, 21);
-    cr_expect(row->kernel == GB10_BLOCKS && row->block == 16 && row->strip == 24);
+    cr_expect(row->kernel == GB10_BLOCKS && row->block == 16 && row->group == 24);
     row = gb10_tuning_find(table, "avx2", GB10_S, 21, 21);
     const gb10_tuning_row_t *own = gb10_tuning_find(gb10_tuning_builtin(), "avx2", GB10_S, 21, 21);
     cr_expect(memcmp(row, own, sizeof *row) == 0);
@@ -164,8 +164,8 @@ Test(tuning, wrong_text_is_named_by_its_line)
         {HEAD "avx2,d,square,any,loops,8,8,x\n", "line 3: kernel \"loops\""},
         {HEAD "avx2,d,square,8x,lanes,8,8,x\n", "line 3: n_max \"8x\""},
         {HEAD "avx2,d,square,any,lanes,0,8,x\n", "line 3: block \"0\""},
-        {HEAD "avx2,d,square,any,lanes,8,-1,x\n", "line 3: strip \"-1\""},
-        {HEAD "avx2,d,square,any,lanes,8,99999999999999999999,x\n", "line 3: strip"},
+        {HEAD "avx2,d,square,any,lanes,8,-1,x\n", "line 3: group \"-1\""},
+        {HEAD "avx2,d,square,any,lanes,8,99999999999999999999,x\n", "line 3: group"},
         {HEAD "avx2,d,tall,9,lanes,8,8,x\n\navx2,d,tall,9,lanes,8,8,x\n", "line 5: n_max 9"},
         {HEAD "avx2,d,tall,any,lanes,8,8,x\navx2,d,tall,9,lanes,8,8,x\n", "line 4: n_max 9"},
         {HEAD "avx2,d,tall,9,lanes,8,8,x\n", "avx2 d tall ends with n_max 9, not any"},
