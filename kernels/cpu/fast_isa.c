@@ -95,7 +95,7 @@ enum {
     LANE_GROUPS = 16,      /* ... and their number                                              */
     LANE_ROWS_MOST = 512,  /* lanes: largest m, since their sums are not cut into runs, and ... */
     TEAM_LEAST = 1 << 17,  /* multiplications of an update that a team shares                   */
-    LANE_LARGEST = 4096    /* ... m n                                                           */
+    LANE_LARGEST = 16384    /* ... m n                                                           */
 };
 
 /* Fused where the machine has it; written out, since contraction is off. */
