@@ -28,9 +28,10 @@ enum { GB10_OPS = 5, GB10_OPS_ALL = 7 };
  *   wait:     NULL when submit completes the operation.
  *   layouts:  1u << gb10_layout_t for each layout that it reads and writes itself; views in host
  *             memory with any other are repacked, slice by slice, to row-major ones and back. 0
- *             stands for GB10_LINEAR. After it the padding of interleaved outputs is written for
- * it. whole:    not 0 when, with this many threads, the operation wants the batch in one piece and
- *             uses the crew of its equipment itself. NULL: never. */
+ *             stands for GB10_LINEAR. After it the padding of interleaved outputs is written.
+ *   whole:    not 0 when, with this many threads, the operation wants the batch in one piece and
+ *             uses the crew of its equipment itself: whole_need and whole_submit are then called in
+ *             the place of need and submit. NULL: never. */
 enum {
     GB10_LINEAR = 1u << GB10_STRIDED | 1u << GB10_POINTERS | 1u << GB10_INTERLEAVED,
     GB10_ALL_LAYOUTS = GB10_LINEAR | 1u << GB10_TILES | 1u << GB10_PANELS
@@ -42,6 +43,9 @@ typedef struct gb10_op {
     gb10_status_t (*wait)(void *state, gb10_error_t *err);
     unsigned layouts;
     int (*whole)(void *state, const void *args, int threads);
+    size_t (*whole_need)(void *state, const void *args);
+    gb10_status_t (*whole_submit)(void *state, const void *args, void *workspace,
+                                  gb10_error_t *err);
 } gb10_op_t;
 
 /* What a handle lends to its backend's state. */

@@ -92,6 +92,7 @@ typedef struct desk {
 
 typedef struct share {
     const gb10_call_t *call;
+    const gb10_op_t *op; /* the call's, for one thread or for the team */
     const fields_t *fields;
     int64_t count, slice;
     unsigned foreign; /* bit i: view i is repacked */
@@ -251,7 +252,7 @@ static void run_slice(void *ctx, int64_t part, int worker)
     cut(s, desk, first, left < s->slice ? left : s->slice, own + round_up(s->need, GB10_ALIGN));
     if (s->foreign)
         GB10_TRY(exchange(s, desk, IN));
-    GB10_TRY(s->call->op->submit(s->call->state, &desk->args, own, &desk->err));
+    GB10_TRY(s->op->submit(s->call->state, &desk->args, own, &desk->err));
     if (s->foreign)
         GB10_TRY(exchange(s, desk, OUT));
 cleanup:
@@ -285,7 +286,7 @@ static gb10_status_t collect(const share_t *s, gb10_error_t *err)
 /* Memory for as many workers as there is room for, at least one. */
 static gb10_status_t seat(share_t *s, gb10_handle_t *handle, gb10_error_t *err)
 {
-    const gb10_op_t *op = s->call->op;
+    const gb10_op_t *op = s->op;
     s->need = op->need ? op->need(s->call->state, s->call->args) : 0;
     s->stride =
         round_up(sizeof(desk_t), GB10_ALIGN) + round_up(s->need, GB10_ALIGN) + copies_bytes(s);
@@ -319,29 +320,34 @@ static void pad_outputs(const share_t *s)
 
 gb10_status_t gb10_share_run(gb10_handle_t *handle, const gb10_call_t *call, gb10_error_t *err)
 {
-    const gb10_op_t *op = call->op;
+    gb10_op_t op = *call->op;
     gb10_status_t status = GB10_OK;
     gb10_crew_t *crew = handle->equipment.crew;
     int end, threads = gb10_crew_threads(crew);
     const gb10_view_t *first = gb10_share_view(call->id, call->args, 0, &end);
     share_t s = {.call = call, .fields = &fields_of[call->id], .count = first->count};
-    bool whole = !call->shared || (op->whole && op->whole(call->state, call->args, threads));
+    bool team = call->shared && op.whole && op.whole(call->state, call->args, threads);
+    bool whole = !call->shared || team;
+    if (team) {
+        op.need = op.whole_need;
+        op.submit = op.whole_submit;
+    }
+    s.op = &op;
     s.foreign = foreign_views(call);
     bool cuts = s.foreign || (!whole && threads > 1);
     s.slice = cuts ? uncut(&s, slice_of(first, threads)) : s.count;
     int64_t parts = s.slice > 0 ? (s.count + s.slice - 1) / s.slice : 1;
     if (parts <= 1 && !s.foreign) {
-        GB10_TRY(
-            gb10_handle_reserve(handle, op->need ? op->need(call->state, call->args) : 0, err));
-        GB10_TRY(op->submit(call->state, call->args, handle->workspace, err));
+        GB10_TRY(gb10_handle_reserve(handle, op.need ? op.need(call->state, call->args) : 0, err));
+        GB10_TRY(op.submit(call->state, call->args, handle->workspace, err));
     } else {
         s.workers = whole ? 1 : parts < threads ? (int)parts : threads;
         GB10_TRY(seat(&s, handle, err));
         gb10_crew_run(crew, s.workers, run_slice, &s, parts);
         GB10_TRY(collect(&s, err));
     }
-    if (op->wait)
-        GB10_TRY(op->wait(call->state, err));
+    if (op.wait)
+        GB10_TRY(op.wait(call->state, err));
     pad_outputs(&s);
 cleanup:
     return status;

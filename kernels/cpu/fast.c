@@ -116,33 +116,52 @@ static int geqrf_whole(void *state, const void *args, int threads)
     return a->A->count < threads && a->A->m >= LARGE && a->A->n >= LARGE;
 }
 
-static gb10_fast_call_t call_of(void *state, const void *args)
+static gb10_fast_call_t call_of(const state_t *s, const gb10_geqrf_args_t *a, gb10_crew_t *crew)
 {
-    const state_t *s = state;
-    const gb10_geqrf_args_t *a = args;
-    int threads = gb10_crew_threads(s->equipment.crew);
-    bool whole = geqrf_whole(state, args, threads);
     return (gb10_fast_call_t){
         .args = a,
         .row = gb10_tuning_find(s->equipment.tuning, s->build->name, a->A->dtype, a->A->m, a->A->n),
-        .crew = whole ? s->equipment.crew : NULL,
-        .workers = whole ? threads : 1};
+        .crew = crew,
+        .workers = gb10_crew_threads(crew)};
+}
+
+static size_t need(const state_t *s, const gb10_geqrf_args_t *args, gb10_crew_t *crew)
+{
+    gb10_fast_call_t call = call_of(s, args, crew);
+    return s->build->need[args->A->dtype](&call);
+}
+
+static gb10_status_t submit(const state_t *s, const gb10_geqrf_args_t *args, gb10_crew_t *crew,
+                            void *workspace)
+{
+    gb10_fast_call_t call = call_of(s, args, crew);
+    s->build->geqrf[args->A->dtype](&call, workspace);
+    return GB10_OK;
 }
 
 static size_t geqrf_need(void *state, const void *args)
 {
-    const state_t *s = state;
-    gb10_fast_call_t call = call_of(state, args);
-    return s->build->need[call.args->A->dtype](&call);
+    return need(state, args, NULL);
 }
 
 static gb10_status_t geqrf_submit(void *state, const void *args, void *workspace, gb10_error_t *err)
 {
-    const state_t *s = state;
-    gb10_fast_call_t call = call_of(state, args);
     (void)err;
-    s->build->geqrf[call.args->A->dtype](&call, workspace);
-    return GB10_OK;
+    return submit(state, args, NULL, workspace);
+}
+
+static size_t geqrf_whole_need(void *state, const void *args)
+{
+    const state_t *s = state;
+    return need(s, args, s->equipment.crew);
+}
+
+static gb10_status_t geqrf_whole_submit(void *state, const void *args, void *workspace,
+                                        gb10_error_t *err)
+{
+    const state_t *s = state;
+    (void)err;
+    return submit(s, args, s->equipment.crew, workspace);
 }
 
 static const char *repack_supports(const void *args)
@@ -171,7 +190,11 @@ const gb10_backend_t gb10_backend_cpu = {
     .close = close_handle,
     .equip = equip,
     .shared = 1,
-    .ops = {[GB10_OP_GEQRF] = {.need = geqrf_need, .submit = geqrf_submit, .whole = geqrf_whole},
+    .ops = {[GB10_OP_GEQRF] = {.need = geqrf_need,
+                               .submit = geqrf_submit,
+                               .whole = geqrf_whole,
+                               .whole_need = geqrf_whole_need,
+                               .whole_submit = geqrf_whole_submit},
             [GB10_OP_REPACK] = {.supports = repack_supports,
                                 .submit = repack_submit,
                                 .layouts = GB10_ALL_LAYOUTS}},

@@ -146,9 +146,21 @@ static const int team[] = {2, 3, 5};
 
 Test(threads, equal_bits)
 {
-    static const int64_t shapes[][3] = {{1, 1, 40},  {4, 4, 300},  {9, 12, 130}, {17, 8, 65},
-                                        {32, 32, 3}, {40, 33, 49}, {70, 50, 7},  {130, 90, 2},
-                                        {64, 64, 1}, {8, 8, 0},    {0, 5, 20}};
+    static const int64_t shapes[][3] = {{1, 1, 40},
+                                        {4, 4, 300},
+                                        {9, 12, 130},
+                                        {17, 8, 65},
+                                        {32, 32, 3},
+                                        {40, 33, 49},
+                                        {70, 50, 7},
+                                        {130, 90, 2},
+                                        {64, 64, 1},
+                                        {8, 8, 0},
+                                        {0, 5, 20},
+                                        /* one matrix over the team, and slices of one matrix */
+                                        {230, 200, 1},
+                                        {195, 300, 2},
+                                        {200, 200, 6}};
     gb10_handle_t *handle;
     const char *name;
     for (int i = 0; (handle = batch_backend(i, &name)); gb10_destroy(handle), i++)
