@@ -5,7 +5,7 @@
  * stay in their lane: a matrix does not know its neighbours. Panels of PANEL columns are factored
  * with one pass over the rows for each reflector and applied to the columns after them with V, T
  * and W in registers. R stays in A, below its diagonal zeros; V has its own array with ones and
- * zeros. Leftover lanes repeat the last matrix and are written nowhere. */
+ * zeros. Leftover lanes repeat the last matrix. */
 
 #define lanes_t N(lanes_t)
 typedef struct lanes_t {
@@ -13,7 +13,7 @@ typedef struct lanes_t {
     int64_t an, vn; /* elements in a row of A, and of V and T                             */
     int64_t groups; /* groups treated together: they share the first cache                */
     int64_t size;   /* numbers of a group's arrays                         */
-    REAL *A, *V, *T, *tau, *X, *top, *nowhere;
+    REAL *A, *V, *T, *tau, *X;
     int *shift; /* n x VL */
     bool *odd;  /* VL a group: the lane needs more than the usual */
     uint8_t *info;

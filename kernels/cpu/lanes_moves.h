@@ -30,6 +30,41 @@ INLINE void N(transpose)(vec_t *x)
     N(exchange)(x, 1);
 }
 
+/* One element of VL matrices between (re, im) pairs in memory and vectors of each. */
+INLINE void N(take_apart)(REAL *to, const REAL *from)
+{
+    vec_t x[PARTS];
+    memcpy(x, from, sizeof x);
+#if CPLX
+    index_t even, odd;
+    UNROLL for (int l = 0; l < (int)VL; l++)
+    {
+        even[l] = 2 * l;
+        odd[l] = 2 * l + 1;
+    }
+    keep(to + VL, __builtin_shuffle(x[0], x[1], odd));
+    x[0] = __builtin_shuffle(x[0], x[1], even);
+#endif
+    keep(to, x[0]);
+}
+
+INLINE void N(put_together)(REAL *to, const REAL *from)
+{
+    vec_t x[PARTS] = {load(from)};
+#if CPLX
+    vec_t re = x[0], im = load(from + VL);
+    index_t first, second;
+    UNROLL for (int l = 0; l < (int)VL; l++)
+    {
+        first[l] = l / 2 + (l & 1) * (int)VL;
+        second[l] = first[l] + (int)VL / 2;
+    }
+    x[0] = __builtin_shuffle(re, im, first);
+    x[1] = __builtin_shuffle(re, im, second);
+#endif
+    memcpy(to, x, sizeof x);
+}
+
 /* Where number c of a run goes: elements lie `stride` apart. */
 #define LANE_SLOT(c) (stride == 1 ? (c) : (c) / PARTS * PARTS * stride + (c) % PARTS)
 
@@ -78,35 +113,83 @@ INLINE void N(run_out)(REAL *const *to, const REAL *from, int64_t stride, int64_
             RUN(j *PARTS *VL, w_, PARTS *j *cs_, PARTS *m_);                                       \
     } while (0)
 
-/* Matrices b .. of a view, one a lane; lanes after `valid` point to `nowhere`, or NULL: to the last
- * matrix. */
-INLINE void N(addresses)(const gb10_view_t *view, int64_t b, int64_t valid, REAL *nowhere, REAL **p)
+/* Matrices b .. of a view, one a lane. Lanes after `valid` are all the last matrix: they are read
+ * from it, compute the same, and write the same to the same place. */
+INLINE void N(addresses)(const gb10_view_t *view, int64_t b, int64_t valid, REAL **p)
 {
     p[0] = gb10_view_at(view, b);
-    for (int64_t l = 1; l < VL; l++) {
-        REAL *next = p[l - 1] + PARTS * view->bs;
-        if (view->layout == GB10_POINTERS && l < valid)
-            next = view->list[b + l];
-        p[l] = l < valid ? next : nowhere ? nowhere : p[l - 1];
-    }
+    for (int64_t l = 1; l < VL; l++)
+        if (l >= valid)
+            p[l] = p[l - 1];
+        else if (view->layout == GB10_STRIDED)
+            p[l] = p[l - 1] + PARTS * view->bs;
+        else
+            p[l] = gb10_view_at(view, b + l);
+}
+
+/* Batch-interleaved views whose groups are whole groups of lanes are nearly what the lanes are:
+ * element e of a group lies `step` numbers after the one before, complex ones as pairs. */
+INLINE bool N(ready_made)(const gb10_view_t *view)
+{
+    return view->layout == GB10_INTERLEAVED && view->width % VL == 0;
+}
+
+/* Any other strides: number by number. */
+static void N(gather)(const gb10_view_t *view, REAL *const *p, REAL *lanes_at, int64_t width,
+                      bool out)
+{
+    for (int64_t i = 0; i < view->m; i++)
+        for (int64_t c = 0; c < PARTS * view->n; c++)
+            for (int l = 0; l < (int)VL; l++) {
+                REAL *there = p[l] + PARTS * (i * view->rs + c / PARTS * view->cs) + c % PARTS;
+                REAL *here = lanes_at + (i * PARTS * width + c) * VL + l;
+                if (out)
+                    *there = *here;
+                else
+                    *here = *there;
+            }
 }
 
 static void N(lanes_in)(const gb10_view_t *view, int64_t b, int64_t valid, REAL *to, int64_t width)
 {
     REAL *from[VL];
-    N(addresses)(view, b, valid, NULL, from);
+    N(addresses)(view, b, valid, from);
+    if (N(ready_made)(view) && valid == VL) {
+        for (int64_t i = 0; i < view->m; i++)
+            for (int64_t j = 0; j < view->n; j++)
+                N(take_apart)
+                (to + (i * width + j) * PARTS * VL,
+                 from[0] + PARTS * (i * view->rs + j * view->cs));
+        return;
+    }
+    if (view->rs != 1 && view->cs != 1) {
+        N(gather)(view, from, to, width, false);
+        return;
+    }
 #define RUN(slot, stride, at, numbers) N(run_in)(to + (slot), stride, from, at, numbers)
     LANE_RUNS(view, width, RUN);
 #undef RUN
 }
 
-static void N(lanes_out)(const lanes_t *q, const gb10_view_t *view, int64_t b, int64_t valid,
-                         const REAL *from, int64_t width)
+static void N(lanes_out)(const gb10_view_t *view, int64_t b, int64_t valid, REAL *from,
+                         int64_t width)
 {
     REAL *to[VL];
     if (!view)
         return;
-    N(addresses)(view, b, valid, q->nowhere, to);
+    N(addresses)(view, b, valid, to);
+    if (N(ready_made)(view) && valid == VL) {
+        for (int64_t i = 0; i < view->m; i++)
+            for (int64_t j = 0; j < view->n; j++)
+                N(put_together)
+                (to[0] + PARTS * (i * view->rs + j * view->cs),
+                 from + (i * width + j) * PARTS * VL);
+        return;
+    }
+    if (view->rs != 1 && view->cs != 1) {
+        N(gather)(view, to, from, width, true);
+        return;
+    }
 #define RUN(slot, stride, at, numbers) N(run_out)(to, from + (slot), stride, at, numbers)
     LANE_RUNS(view, width, RUN);
 #undef RUN
@@ -211,13 +294,13 @@ static void N(lanes_some)(const lanes_t *q, const gb10_geqrf_args_t *args, int64
         for (int l = 0; l < (int)VL && q->odd[g]; l++)
             if (info[l] == GB10_INFO_OK)
                 info[l] = (uint8_t)N(lane_rescale)(q, LANE_ARRAY(A), q->shift + g * q->n * VL, l);
-        N(lanes_out)(q, args->V, b, VALID, LANE_ARRAY(V), q->vn);
-        N(lanes_out)(q, args->T, b, VALID, LANE_ARRAY(T), q->vn);
-        N(lanes_out)(q, args->R, b, VALID, LANE_ARRAY(A), q->an);
-        N(lanes_out)(q, args->tau, b, VALID, LANE_ARRAY(tau), 1);
+        N(lanes_out)(args->V, b, VALID, LANE_ARRAY(V), q->vn);
+        N(lanes_out)(args->T, b, VALID, LANE_ARRAY(T), q->vn);
+        N(lanes_out)(args->R, b, VALID, LANE_ARRAY(A), q->an);
+        N(lanes_out)(args->tau, b, VALID, LANE_ARRAY(tau), 1);
         if (args->packed) {
             N(lanes_packed)(q, LANE_ARRAY(A), LANE_ARRAY(V));
-            N(lanes_out)(q, args->packed, b, VALID, LANE_ARRAY(A), q->an);
+            N(lanes_out)(args->packed, b, VALID, LANE_ARRAY(A), q->an);
         }
         for (int64_t l = 0; l < VALID; l++) {
             for (int i = 0; i < 5 && info[l] != GB10_INFO_OK; i++)
@@ -247,7 +330,6 @@ static size_t N(lanes_layout)(lanes_t *q, const gb10_geqrf_args_t *args, char *b
     q->T = q->V + v;
     q->tau = q->T + t;
     q->X = N(take)(base, &used, nb * PANEL * number);
-    q->nowhere = N(take)(base, &used, PARTS * ((m > k ? m : k) + 1) * (n + 1));
     q->shift = (int *)(void *)N(take)(base, &used, q->groups * n * VL * 2);
     q->info = (uint8_t *)(void *)N(take)(base, &used, q->groups * VL);
     q->odd = (bool *)(void *)N(take)(base, &used, q->groups);

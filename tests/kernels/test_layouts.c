@@ -229,15 +229,15 @@ Test(layouts, scaling_by_powers_of_two)
 enum { OUTPUTS = 5 };
 
 /* V, T, R, tau, packed of one input in the layouts form, form + 1, ... */
-static void factor(gb10_handle_t *handle, const gb10_view_t *A, int form, held_t *out,
+static void factor(gb10_handle_t *handle, const gb10_view_t *A, int form, int64_t nb, held_t *out,
                    uint8_t *info)
 {
-    int64_t m = A->m, n = A->n, k = m < n ? m : n, b = k < 5 ? k : 5;
+    int64_t m = A->m, n = A->n, k = m < n ? m : n, b = k < nb ? k : nb;
     const int64_t shape[OUTPUTS][2] = {{m, k}, {b, k}, {k, n}, {k, 1}, {m, n}};
     for (int i = 0; i < OUTPUTS; i++)
         out[i] = hold((form + i) % FORMS, A->dtype, shape[i][0], shape[i][1], A->count);
-    gb10_geqrf_args_t args = {A, &out[0].v,        &out[1].v, &out[2].v, &out[3].v, &out[4].v,
-                              5, GB10_MODE_NATIVE, 0,         info,      NULL};
+    gb10_geqrf_args_t args = {A,  &out[0].v,        &out[1].v, &out[2].v, &out[3].v, &out[4].v,
+                              nb, GB10_MODE_NATIVE, 0,         info,      NULL};
     cr_assert(gb10_geqrf(handle, &args) == GB10_OK, "%s", gb10_last_error(handle)->message);
 }
 
@@ -248,10 +248,10 @@ Test(layouts, geqrf_of_packed_batches)
     gb10_handle_t *handle;
     const char *name;
     for (int i = 0; (handle = batch_backend(i, &name)); gb10_destroy(handle), i++)
-        for (int run = 0; run < GB10_DTYPES * 4 * FORMS; run++) {
+        for (int run = 0; run < 2 * GB10_DTYPES * 4 * FORMS; run++) {
             gb10_dtype_t dtype = (gb10_dtype_t)(run % 4);
             const int64_t *s = shapes[run / 4 % 4];
-            int form = run / 16;
+            int form = run / 16 % FORMS;
             uint8_t info[80], same[80];
             held_t rows = hold(0, dtype, s[0], s[1], s[2]), A = hold(form, dtype, s[0], s[1], s[2]);
             held_t plain[OUTPUTS], out[OUTPUTS];
@@ -259,11 +259,12 @@ Test(layouts, geqrf_of_packed_batches)
             gb10_repack_args_t pack = {.from = &rows.v, .to = &A.v};
             cr_assert(gb10_repack(handle, &pack) == GB10_OK);
             gb10_set_threads(handle, run % 3 ? 1 : 3);
-            factor(handle, &A.v, form + run, out, info);
+            int64_t nb = run / 16 < FORMS ? 5 : 32;
+            factor(handle, &A.v, form + run, nb, out, info);
             for (int o = 0; o < OUTPUTS; o++)
                 plain[o] = hold(0, dtype, out[o].v.m, out[o].v.n, s[2]);
             gb10_geqrf_args_t args = {&rows.v,     &plain[0].v, &plain[1].v, &plain[2].v,
-                                      &plain[3].v, &plain[4].v, 5,           GB10_MODE_NATIVE,
+                                      &plain[3].v, &plain[4].v, nb,          GB10_MODE_NATIVE,
                                       0,           same,        NULL};
             cr_assert(gb10_geqrf(handle, &args) == GB10_OK);
             cr_expect(memcmp(info, same, (size_t)s[2]) == 0, "%s: info", name);
@@ -292,7 +293,7 @@ Test(layouts, other_operations)
         fill(&A);
         for (int64_t b = 1; b < COUNT; b += 4) /* finite again */
             memcpy(place(&A, b, M - 1, N / 2), place(&A, b, 0, 0), 16);
-        factor(handle, &A.v, form, out, info);
+        factor(handle, &A.v, form, 5, out, info);
         memset(level, GB10_CHECK_FULL, sizeof level);
         gb10_check_args_t check = {&A.v, &out[0].v, &out[1].v, &out[2].v, &out[3].v,
                                    5,    level,     info,      metrics,   NULL};
