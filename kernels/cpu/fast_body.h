@@ -20,7 +20,7 @@ typedef struct work_t {
     bool aligned; /* the file's T is cut from the diagonal of the blocks' T */
     REAL *A;      /* strip s at A + s * strip */
     int64_t strip;
-    mat_t V, T, W, X;     /* V: rows of the whole matrix, columns of the panel */
+    mat_t V, T, W, X, Y;  /* V: rows of the whole matrix, columns of the panel */
     REAL *tau;            /* PARTS each */
     int64_t apart;        /* numbers of one worker's W and X */
     int64_t apply, group; /* reflectors and strips that are taken together */
@@ -191,6 +191,32 @@ static int64_t N(run)(int64_t w)
     return rows < RUN_LEAST ? RUN_LEAST : min64(rows, RUN_MOST);
 }
 
+/* Adds the sum W of one long run (w x nv vectors) to `total`, with the rounding error in `lost`:
+ * however many there are, the error does not grow. */
+static void N(fold)(bool first, int64_t w, int64_t nv, mat_t W, mat_t total, mat_t lost)
+{
+    for (int64_t a = 0; a < w; a++)
+        for (int64_t v = 0; v < nv; v++) {
+            REAL *t = total.p + a * total.rs + v * VL, *e = lost.p + a * lost.rs + v * VL;
+            vec_t x = load(W.p + a * W.rs + v * VL), old = splat(0), error = splat(0);
+            if (!first) {
+                old = load(t);
+                error = load(e);
+            }
+            vec_t sum = old + x, back = sum - old;
+            keep(t, sum);
+            keep(e, error + ((old - (sum - back)) + (x - back)));
+        }
+}
+
+static void N(folded)(int64_t w, int64_t nv, mat_t W, mat_t total, mat_t lost)
+{
+    for (int64_t a = 0; a < w; a++)
+        for (int64_t v = 0; v < nv; v++)
+            keep(W.p + a * W.rs + v * VL,
+                 load(total.p + a * total.rs + v * VL) + load(lost.p + a * lost.rs + v * VL));
+}
+
 /* X = T^H W, T upper triangular, zero below: by blocks of its columns. */
 static void N(t_apply)(mat_t T, int64_t w, mat_t W, int64_t nv, mat_t X)
 {
@@ -215,6 +241,9 @@ INLINE int64_t N(piece)(const N(update_t) * u, int64_t s, REAL **c)
     return ((to > SW ? SW : to) - from + VL - 1) / VL;
 }
 
+/* One strip's part of a work area. */
+#define AREA(name) ((mat_t){name + (s - s0) * wide, SW})
+
 /* C <- (I - V T^H V^H) C for one group of strips. Rows in runs whose V stays in the first cache. */
 static void N(update_group)(void *ctx, int64_t part, int worker)
 {
@@ -224,26 +253,32 @@ static void N(update_group)(void *ctx, int64_t part, int worker)
     int64_t s0 = PARTS * u->c0 / SW + part * q->group;
     int64_t s1 = min64(s0 + q->group, (PARTS * u->c1 + SW - 1) / SW);
     REAL *c, *W = q->W.p + worker * q->apart, *X = q->X.p + worker * q->apart;
+    REAL *Y = q->Y.p + worker * q->apart;
     mat_t T = {q->T.p + (u->j0 - u->p) * q->T.rs + t0, q->T.rs};
-    for (int64_t end = q->m; end > u->j0; end -= run) {
-        int64_t i = end - run > u->j0 ? end - run : u->j0;
-        mat_t V = {q->V.p + i * q->V.rs + t0, q->V.rs};
-        for (int64_t s = s0; s < s1; s++) {
-            int64_t nv = N(piece)(u, s, &c);
-            tn(end < q->m, V, w, (mat_t){c + i * SW, SW}, nv, end - i,
-               (mat_t){W + (s - s0) * wide, SW});
+    for (int64_t top = q->m; top > u->j0; top -= LONG_RUN) {
+        int64_t low = top - LONG_RUN > u->j0 ? top - LONG_RUN : u->j0;
+        for (int64_t end = top; end > low; end -= run) {
+            int64_t i = end - run > low ? end - run : low;
+            mat_t V = {q->V.p + i * q->V.rs + t0, q->V.rs};
+            for (int64_t s = s0; s < s1; s++) {
+                int64_t nv = N(piece)(u, s, &c);
+                tn(end < top, V, w, (mat_t){c + i * SW, SW}, nv, end - i, AREA(W));
+            }
         }
+        for (int64_t s = s0; s < s1 && q->m - u->j0 > LONG_RUN; s++)
+            N(fold)(top == q->m, w, N(piece)(u, s, &c), AREA(W), AREA(X), AREA(Y));
     }
+    for (int64_t s = s0; s < s1 && q->m - u->j0 > LONG_RUN; s++)
+        N(folded)(w, N(piece)(u, s, &c), AREA(W), AREA(X), AREA(Y));
     for (int64_t s = s0; s < s1; s++) {
         int64_t nv = N(piece)(u, s, &c);
-        N(t_apply)(T, w, (mat_t){W + (s - s0) * wide, SW}, nv, (mat_t){X + (s - s0) * wide, SW});
+        N(t_apply)(T, w, AREA(W), nv, AREA(X));
     }
     for (int64_t i = u->j0; i < q->m; i += run) {
         mat_t V = {q->V.p + i * q->V.rs + t0, q->V.rs};
         for (int64_t s = s0; s < s1; s++) {
             int64_t nv = N(piece)(u, s, &c);
-            nn(N(SUBTRACT), V, w, (mat_t){X + (s - s0) * wide, SW}, nv, min64(run, q->m - i),
-               (mat_t){c + i * SW, SW});
+            nn(N(SUBTRACT), V, w, AREA(X), nv, min64(run, q->m - i), (mat_t){c + i * SW, SW});
         }
     }
 }
@@ -281,12 +316,20 @@ static void N(t_join)(work_t *q, int64_t p, int64_t j0, int64_t w1, int64_t w2)
     for (int64_t v = 0; v < nv; v += STRIP) {
         int64_t some = min64(STRIP, nv - v), rows = min64(w2, (v + some) * VL / PARTS);
         mat_t Sv = {S.p + v * VL, rs}, Xv = {X.p + v * VL, rs};
-        for (int64_t end = q->m; end > j1; end -= run) {
-            int64_t i = end - run > j1 ? end - run : j1;
-            REAL *V = q->V.p + i * rs;
-            tn(end < q->m, (mat_t){V + PARTS * t0, rs}, w1, (mat_t){V + PARTS * t1 + v * VL, rs},
-               some, end - i, Sv);
+        mat_t Yv = {q->Y.p + v * VL, rs};
+        for (int64_t top = q->m; top > j1; top -= LONG_RUN) {
+            int64_t low = top - LONG_RUN > j1 ? top - LONG_RUN : j1;
+            for (int64_t end = top; end > low; end -= run) {
+                int64_t i = end - run > low ? end - run : low;
+                REAL *V = q->V.p + i * rs;
+                tn(end < top, (mat_t){V + PARTS * t0, rs}, w1, (mat_t){V + PARTS * t1 + v * VL, rs},
+                   some, end - i, Sv);
+            }
+            if (q->m - j1 > LONG_RUN)
+                N(fold)(top == q->m, w1, some, Sv, Xv, Yv);
         }
+        if (q->m - j1 > LONG_RUN)
+            N(folded)(w1, some, Sv, Xv, Yv);
         nn(N(ASSIGN), S, rows, (mat_t){T2.p + v * VL, T2.rs}, some, w1, Xv);
     }
     for (int64_t v = 0; v < nv; v += STRIP)
@@ -369,21 +412,27 @@ INLINE N(dots_t) N(sweep_run)(bool update, const N(leaf_t) * f, int64_t j, int64
 }
 
 /* The same for all rows from r0 on: sums of short runs are added up over longer ones, and those to
- * the whole, so that rounding errors grow with neither. */
+ * the whole with their rounding errors. */
 INLINE N(dots_t) N(sweep)(bool update, const N(leaf_t) * f, int64_t j, int64_t next, int64_t r0,
                           const N(dots_t) * step, const N(dots_t) * turned)
 {
-    N(dots_t) total = {{{0}}};
-    for (int64_t end = f->m; end > r0; end -= SWEEP_MOST) {
-        int64_t first = end - SWEEP_MOST > r0 ? end - SWEEP_MOST : r0;
+    N(dots_t) total = {{{0}}}, lost = {{{0}}};
+    for (int64_t end = f->m; end > r0; end -= LONG_RUN) {
+        int64_t first = end - LONG_RUN > r0 ? end - LONG_RUN : r0;
         N(dots_t) part = {{{0}}};
         for (int64_t i = end; i > first; i -= SWEEP_RUN) {
             int64_t begin = i - SWEEP_RUN > first ? i - SWEEP_RUN : first;
             N(dots_t) run = N(sweep_run)(update, f, j, next, begin, i, step, turned);
             UNROLL for (int v = 0; v < LEAF_VECTORS; v++) part.v[v] += run.v[v];
         }
-        UNROLL for (int v = 0; v < LEAF_VECTORS; v++) total.v[v] += part.v[v];
+        UNROLL for (int v = 0; v < LEAF_VECTORS; v++)
+        {
+            vec_t old = total.v[v], x = part.v[v], sum = old + x, back = sum - old;
+            lost.v[v] += (old - (sum - back)) + (x - back);
+            total.v[v] = sum;
+        }
     }
+    UNROLL for (int v = 0; v < LEAF_VECTORS; v++) total.v[v] += lost.v[v];
     return total;
 }
 
@@ -633,6 +682,7 @@ static size_t N(layout)(work_t *q, const gb10_fast_call_t *call, char *base)
     q->apart = round_up(widest * (wide > strips_wide ? wide : strips_wide), line);
     q->W.p = N(take)(base, &used, q->apart * call->workers);
     q->X.p = N(take)(base, &used, q->apart * call->workers);
+    q->Y.p = N(take)(base, &used, q->m > LONG_RUN ? q->apart * call->workers : 0);
     q->tau = N(take)(base, &used, PARTS * q->k);
     q->shift = base ? (int *)(void *)(base + used) : NULL;
     return used + (size_t)round_up(q->n * (int64_t)sizeof(int), 64);

@@ -88,14 +88,15 @@ enum {
     RUN_BYTES = 16 << 10, /* of V in a run of rows                                             */
     RUN_LEAST = 16,
     RUN_MOST = 32,         /* rows summed in one run: bounds the error of long sums             */
-    SWEEP_RUN = 32,        /* rows of a leaf summed in one run, and ...                         */
-    SWEEP_MOST = 1024,     /* ... rows over which runs are added up                             */
+    SWEEP_RUN = 32,        /* rows of a leaf summed in one run                                  */
+    LONG_RUN = 512,        /* rows over which sums of runs are simply added up                  */
     PANEL = 4,             /* lanes: columns of a panel                                         */
     LANE_BYTES = 12 << 10, /* lanes: working set of the groups that are treated together ...    */
     LANE_GROUPS = 16,      /* ... and their number                                              */
-    LANE_ROWS_MOST = 512,  /* lanes: largest m, since their sums are not cut into runs, and ... */
+    LANE_RUN = 16,         /* lanes: rows summed in one run ...                                 */
+    LANE_ROWS_MOST = 256,  /* ... and largest m: 16 runs are simply added up                    */
     TEAM_LEAST = 1 << 17,  /* multiplications of an update that a team shares                   */
-    LANE_LARGEST = 16384    /* ... m n                                                           */
+    LANE_LARGEST = 16384   /* lanes: largest m n   */
 };
 
 /* Fused where the machine has it; written out, since contraction is off. */

@@ -242,6 +242,7 @@ static void N(geqrf)(const gb10_fast_call_t *call, void *workspace)
 #undef select
 #undef VSQRT
 #undef VMAX
+#undef AREA
 #undef lanes_t
 #undef num_t
 #undef get

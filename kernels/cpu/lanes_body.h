@@ -80,6 +80,14 @@ INLINE num_t N(zero)(void)
     return (num_t){splat(0), splat(0)};
 }
 
+INLINE num_t N(plus)(num_t a, num_t b)
+{
+    a.re += b.re;
+    if (CPLX)
+        a.im += b.im;
+    return a;
+}
+
 INLINE num_t N(mul)(num_t a, num_t b)
 {
     num_t s = {a.re * b.re, splat(0)};
@@ -108,10 +116,15 @@ typedef struct N(lane_larfg) {
 INLINE void N(lane_dots)(const REAL *a, int64_t rs, int64_t rows, int w, int j, num_t *dots)
 {
     UNROLL for (int c = 0; c < w; c++) dots[c] = N(zero)();
-    for (int64_t i = rows - 1; i >= 0; i--) {
-        num_t y = get(a + i * rs + j * PARTS * VL);
-        UNROLL for (int c = 0; c < w; c++) dots[c] =
-            N(add_conj)(dots[c], y, get(a + i * rs + c * PARTS * VL));
+    for (int64_t end = rows; end > 0; end -= LANE_RUN) {
+        num_t part[PANEL];
+        UNROLL for (int c = 0; c < PANEL; c++) part[c] = N(zero)();
+        for (int64_t i = end - 1; i >= 0 && i >= end - LANE_RUN; i--) {
+            num_t y = get(a + i * rs + j * PARTS * VL);
+            UNROLL for (int c = 0; c < w; c++) part[c] =
+                N(add_conj)(part[c], y, get(a + i * rs + c * PARTS * VL));
+        }
+        UNROLL for (int c = 0; c < w; c++) dots[c] = N(plus)(dots[c], part[c]);
     }
 }
 
@@ -217,6 +230,20 @@ INLINE void N(lane_t_column)(num_t t[PANEL][PANEL], int j, num_t tau, const num_
     t[j][j] = tau;
 }
 
+/* Row r of a panel less x times step in the columns after j; y: the row that comes of it. */
+INLINE void N(lane_row)(int w, int j, REAL *r, const num_t *step, num_t *y)
+{
+    num_t x = get(r + j * PARTS * VL);
+    UNROLL for (int c = 0; c < w; c++)
+    {
+        y[c] = get(r + c * PARTS * VL);
+        if (c > j) {
+            y[c] = N(subtract)(y[c], x, step[c]);
+            set(r + c * PARTS * VL, y[c]);
+        }
+    }
+}
+
 /* Factors the w columns of a panel whose first diagonal element is at `a`, with `rows` rows from
  * there on: tau, T (upper, in t), V to v, R in place with zeros below. */
 INLINE void N(lane_panel)(int w, REAL *a, int64_t rs, int64_t rows, REAL *v, int64_t vs, REAL *tau,
@@ -249,18 +276,19 @@ INLINE void N(lane_panel)(int w, REAL *a, int64_t rs, int64_t rows, REAL *v, int
         N(lane_t_column)(t, j, h.tau, s);
         if (j + 1 == w)
             break;
-        for (int64_t i = below; i > 0; i--) {
-            REAL *r = row + i * rs;
-            num_t x = get(r + j * PARTS * VL), y[PANEL];
-            UNROLL for (int c = j + 1; c < w; c++)
-            {
-                y[c] = N(subtract)(get(r + c * PARTS * VL), x, step[c]);
-                set(r + c * PARTS * VL, y[c]);
+        for (int64_t end = below; end > 1; end -= LANE_RUN) {
+            num_t part[PANEL];
+            UNROLL for (int c = 0; c < w; c++) part[c] = N(zero)();
+            for (int64_t i = end; i > 1 && i > end - LANE_RUN; i--) {
+                num_t y[PANEL];
+                N(lane_row)(w, j, row + i * rs, step, y);
+                UNROLL for (int c = 0; c < w; c++) part[c] = N(add_conj)(part[c], y[j + 1], y[c]);
             }
-            if (i == 1)
-                break;
-            UNROLL for (int c = 0; c < w; c++) dots[c] =
-                N(add_conj)(dots[c], y[j + 1], c > j ? y[c] : get(r + c * PARTS * VL));
+            UNROLL for (int c = 0; c < w; c++) dots[c] = N(plus)(dots[c], part[c]);
+        }
+        if (below > 0) {
+            num_t y[PANEL];
+            N(lane_row)(w, j, row + rs, step, y);
         }
     }
     for (int64_t i = 1; i < rows; i++)
@@ -280,9 +308,17 @@ INLINE void N(lane_update)(int w, int nc, const REAL *v, int64_t vs, REAL *c, in
 {
     num_t W[PANEL][LANE_COLUMNS];
     UNROLL for (int a = 0; a < w; a++) UNROLL for (int b = 0; b < nc; b++) W[a][b] = N(zero)();
-    for (int64_t i = rows - 1; i >= 0; i--)
-        UNROLL for (int a = 0; a < w; a++) UNROLL for (int b = 0; b < nc; b++) W[a][b] = N(
-            add_conj)(W[a][b], get(v + i * vs + a * PARTS * VL), get(c + i * rs + b * PARTS * VL));
+    for (int64_t end = rows; end > 0; end -= LANE_RUN) {
+        num_t part[PANEL][LANE_COLUMNS];
+        UNROLL for (int a = 0; a < w; a++) UNROLL for (int b = 0; b < nc; b++) part[a][b] =
+            N(zero)();
+        for (int64_t i = end - 1; i >= 0 && i >= end - LANE_RUN; i--)
+            UNROLL for (int a = 0; a < w; a++) UNROLL for (int b = 0; b < nc; b++) part[a][b] =
+                N(add_conj)(part[a][b], get(v + i * vs + a * PARTS * VL),
+                            get(c + i * rs + b * PARTS * VL));
+        UNROLL for (int a = 0; a < w; a++) UNROLL for (int b = 0; b < nc; b++) W[a][b] =
+            N(plus)(W[a][b], part[a][b]);
+    }
     UNROLL for (int a = w - 1; a >= 0; a--) UNROLL for (int b = 0; b < nc; b++)
     {
         num_t sum = N(mul)(conjugate(t[a][a]), W[a][b]);
@@ -364,9 +400,17 @@ INLINE void N(lane_cross)(int nl, int w, const REAL *u, const REAL *v, int64_t v
 {
     num_t S[LANE_ROWS][PANEL];
     UNROLL for (int l = 0; l < nl; l++) UNROLL for (int c = 0; c < w; c++) S[l][c] = N(zero)();
-    for (int64_t i = rows - 1; i >= 0; i--)
-        UNROLL for (int l = 0; l < nl; l++) UNROLL for (int c = 0; c < w; c++) S[l][c] = N(
-            add_conj)(S[l][c], get(u + i * vs + l * PARTS * VL), get(v + i * vs + c * PARTS * VL));
+    for (int64_t end = rows; end > 0; end -= LANE_RUN) {
+        num_t part[LANE_ROWS][PANEL];
+        UNROLL for (int l = 0; l < nl; l++) UNROLL for (int c = 0; c < w; c++) part[l][c] =
+            N(zero)();
+        for (int64_t i = end - 1; i >= 0 && i >= end - LANE_RUN; i--)
+            UNROLL for (int l = 0; l < nl; l++) UNROLL for (int c = 0; c < w; c++) part[l][c] =
+                N(add_conj)(part[l][c], get(u + i * vs + l * PARTS * VL),
+                            get(v + i * vs + c * PARTS * VL));
+        UNROLL for (int l = 0; l < nl; l++) UNROLL for (int c = 0; c < w; c++) S[l][c] =
+            N(plus)(S[l][c], part[l][c]);
+    }
     UNROLL for (int l = 0; l < nl; l++) UNROLL for (int c = 0; c < w; c++)
     {
         num_t sum = N(zero)();

@@ -158,8 +158,7 @@ static void N(lanes_in)(const gb10_view_t *view, int64_t b, int64_t valid, REAL 
         for (int64_t i = 0; i < view->m; i++)
             for (int64_t j = 0; j < view->n; j++)
                 N(take_apart)
-                (to + (i * width + j) * PARTS * VL,
-                 from[0] + PARTS * (i * view->rs + j * view->cs));
+        (to + (i * width + j) * PARTS * VL, from[0] + PARTS * (i * view->rs + j * view->cs));
         return;
     }
     if (view->rs != 1 && view->cs != 1) {
@@ -182,8 +181,7 @@ static void N(lanes_out)(const gb10_view_t *view, int64_t b, int64_t valid, REAL
         for (int64_t i = 0; i < view->m; i++)
             for (int64_t j = 0; j < view->n; j++)
                 N(put_together)
-                (to[0] + PARTS * (i * view->rs + j * view->cs),
-                 from + (i * width + j) * PARTS * VL);
+        (to[0] + PARTS * (i * view->rs + j * view->cs), from + (i * width + j) * PARTS * VL);
         return;
     }
     if (view->rs != 1 && view->cs != 1) {
