@@ -293,3 +293,35 @@ Test(policies, subnormal_beside_zero)
             batch_free(t);
         }
 }
+
+/* Columns of equal entries: the rounding errors of a sum all have one sign, so that a plain sum of
+ * m terms is off by m u / 4. All gates hold for tall and square shapes of either kernel. */
+Test(policies, constant_columns)
+{
+    static const int64_t shapes[][2] = {{64, 1},  {64, 64},  {128, 32}, {256, 16},  {257, 16},
+                                        {512, 8}, {1024, 4}, {3000, 8}, {60000, 2}, {200000, 1}};
+    gb10_handle_t *handle;
+    const char *name;
+    FOR_BACKENDS(handle, name)
+    for (int run = 0; run < GB10_DTYPES * 10 * 2; run++) {
+        int64_t m = shapes[run / 8][0], n = shapes[run / 8][1], parts = run % 4 > 1 ? 2 : 1;
+        batch_t *t = batch_new((batch_shape_t){
+            .dtype = (gb10_dtype_t)(run % 4), .m = m, .n = n, .count = m > 3000 ? 1 : 9, .nb = 32});
+        for (int64_t b = 0; b < t->shape.count && !batch_skips(m, n); b++)
+            for (int64_t e = 0; e < m * n * parts; e++) {
+                int64_t i = e / parts / n, j = e / parts % n;
+                double c = 0.55 + 0.0371 * (double)b + (e % parts ? 0.113 : 0);
+                double kind = run / 4 % 2 ? (i <= j ? (double)(1 + i + j) : 1)
+                                          : (j == 0 || i % n == j ? 1 : 0);
+                batch_set(t, BATCH_A, b, i, j, (int)(e % parts), c * kind);
+            }
+        if (!batch_skips(m, n)) {
+            cr_assert(batch_geqrf(t, handle) == GB10_OK);
+            cr_assert(batch_check(t, handle, GB10_CHECK_FULL) == GB10_OK);
+            for (int64_t b = 0; b < t->shape.count; b++)
+                cr_expect(!t->failed[b], "%s: %s: matrix %d missed %s", name, t->text, (int)b,
+                          t->failed[b]);
+        }
+        batch_free(t);
+    }
+}
