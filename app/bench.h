@@ -120,7 +120,9 @@ typedef struct bench_ours {
     gb10_times_t times; /* seconds for one matrix, by part */
 } bench_ours_t;
 
-gb10_status_t bench_ours_open(bench_ours_t *ours, const char *backend, gb10_error_t *err);
+/* tuning: a path, or NULL. Release with bench_ours_close also on failure. */
+gb10_status_t bench_ours_open(bench_ours_t *ours, const char *backend, const char *tuning,
+                              gb10_error_t *err);
 void bench_ours_close(bench_ours_t *ours);
 
 /* Makes the batch of a case. */

@@ -4,10 +4,20 @@
 #include "kernels/core/rng.h"
 #include "kernels/core/stopwatch.h"
 
-gb10_status_t bench_ours_open(bench_ours_t *ours, const char *backend, gb10_error_t *err)
+gb10_status_t bench_ours_open(bench_ours_t *ours, const char *backend, const char *tuning,
+                              gb10_error_t *err)
 {
+    void *text = NULL;
+    size_t size;
+    gb10_status_t status = GB10_OK;
     *ours = (bench_ours_t){.handle = NULL};
-    return gb10_create(&ours->handle, backend, err);
+    if (tuning)
+        GB10_TRY(app_read_tuning(tuning, &text, &size, err));
+    GB10_TRY(gb10_create(&ours->handle, backend, err));
+    GB10_TRY(app_set_tuning(ours->handle, text, tuning, err));
+cleanup:
+    gb10_free(text);
+    return status;
 }
 
 void bench_ours_close(bench_ours_t *ours)

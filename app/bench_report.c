@@ -96,8 +96,9 @@ static void csv_start(const bench_report_t *r)
     FILE *f = r->csv;
     fprintf(f, "# command: %s\n# date: %s\n# fugu: %s (%s)\n# cpu: %s\n", m->command, m->date,
             FUGU_VERSION, app_git(), m->cpu);
-    fprintf(f, "# backend: %s\n# instruction_set: %s\n# threads: %d\n",
-            gb10_backend_name(r->ours->handle), gb10_isa_name(r->ours->handle), m->threads);
+    fprintf(f, "# backend: %s\n# instruction_set: %s\n# tuning: %s\n# threads: %d\n",
+            gb10_backend_name(r->ours->handle), gb10_isa_name(r->ours->handle),
+            gb10_tuning_stamp(r->ours->handle), m->threads);
     fprintf(f, "# last_level_cache_bytes: %lld\n# peak_source: %s\n", (long long)m->cache,
             m->peak_source);
     for (int i = 0; i < 2; i++) {
@@ -147,6 +148,7 @@ static void json_start(json_t *j, const bench_report_t *r)
     json_text(j, "cpu", m->cpu);
     json_text(j, "backend", gb10_backend_name(r->ours->handle));
     json_text(j, "instruction_set", gb10_isa_name(r->ours->handle));
+    json_text(j, "tuning", gb10_tuning_stamp(r->ours->handle));
     json_int(j, "threads", m->threads);
     json_int(j, "last_level_cache_bytes", m->cache);
     json_text(j, "peak_source", m->peak_source);
@@ -211,8 +213,9 @@ static void print_machine(const bench_report_t *r)
     const bench_machine_t *m = r->machine;
     printf("fugu %s (%s)  %s\n", FUGU_VERSION, app_git(), m->date);
     printf("cpu          %s, last-level cache %s\n", m->cpu, format_bytes((double)m->cache));
-    printf("kernels      backend %s (%s), %s\n", gb10_backend_name(r->ours->handle),
-           gb10_isa_name(r->ours->handle), format_things(m->threads, "thread"));
+    printf("kernels      backend %s (%s), %s, tuning %s\n", gb10_backend_name(r->ours->handle),
+           gb10_isa_name(r->ours->handle), format_things(m->threads, "thread"),
+           gb10_tuning_stamp(r->ours->handle));
     if (isnan(m->start.peak[0]))
         printf("peak P       unknown: %s\n", m->peak_source);
     else

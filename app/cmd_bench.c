@@ -10,7 +10,7 @@
 
 typedef struct bench_options {
     app_common_t common;
-    const char *sizes, *shapes, *csv, *json, *peer_dir;
+    const char *sizes, *shapes, *csv, *json, *peer_dir, *tuning;
     uint32_t types, places;
     int64_t nb, repeats, threads;
     int backend;
@@ -38,6 +38,8 @@ static const cli_option_t options_table[] = {
      "who factors", 0, 0},
     {"measuring", "threads", 0, CLI_INT, AT(threads), "N", "1", NULL,
      "threads of fugu and of each peer; only 1 so far", 1, 1},
+    {"measuring", "tuning", 0, CLI_TEXT, AT(tuning), "FILE", NULL, NULL,
+     "choose kernels and block sizes by this table (fugu info --tuning prints one)", 0, 0},
     {"measuring", "repeats", 0, CLI_INT, AT(repeats), "N", "0", NULL,
      "measurements of each figure, which is their median; 0: 9, with --quick 3", 0,
      BENCH_REPEATS_MAX},
@@ -273,7 +275,8 @@ static gb10_status_t bench(bench_t *b, gb10_error_t *err)
     GB10_TRY(bench_parse_sizes(sizes, b->sizes, &b->nsizes, err));
     GB10_TRY(bench_parse_shapes(o->shapes, b->shapes, &b->nshapes, err));
     GB10_TRY(bench_report_open(&b->report, o->csv, o->json, err));
-    GB10_TRY(bench_ours_open(&b->ours, cli_choice(BENCH_BACKENDS, o->backend, backend), err));
+    GB10_TRY(
+        bench_ours_open(&b->ours, cli_choice(BENCH_BACKENDS, o->backend, backend), o->tuning, err));
     GB10_TRY(open_peers(b, err));
     GB10_TRY(bench_machine_open(&b->machine, (int)o->threads, err));
     b->repeats = o->repeats ? (int)o->repeats : o->quick ? 3 : 9;

@@ -14,6 +14,11 @@ expect 2 "$FUGU" bench in.h5
 one_line 'unexpected argument'
 expect 3 "$FUGU" bench --quick --csv no/such/dir/x.csv
 one_line 'no/such/dir/x\.csv: No such file'
+expect 3 "$FUGU" bench --quick --tuning absent.csv
+one_line 'absent.csv: No such file'
+echo 'no table' >no.csv
+expect 3 "$FUGU" bench --quick --tuning no.csv
+one_line 'no\.csv: line 1'
 
 # a table, CSV and JSON
 expect 0 "$FUGU" bench --quick --types s,z --sizes 4,9 --shapes square,wide2,12x5 --csv x.csv \
@@ -59,6 +64,11 @@ expect 0 "$FUGU" bench --quick -q -t d -n 5 --place cache --backend cpu-ref --re
 says out.txt '^d +5x5 +cache'
 cases=$((cases + 1))
 ! grep -q stream out.txt || complain 'a place that was not asked for'
+expect 0 "$FUGU" info --tuning
+sed 's/^fugu-tuning,\([0-9]*\),built-in/fugu-tuning,\1,mine/' out.txt >mine.csv
+expect 0 "$FUGU" bench --quick -t d -n 5 --place cache --repeats 1 --tuning mine.csv --csv tuned.csv
+says out.txt '^kernels .*, tuning mine v[0-9]+ [0-9a-f]{8}$'
+says tuned.csv '^# tuning: mine v[0-9]+ [0-9a-f]{8}$'
 
 # peers: none, a good one, and all the ways to fail
 small=("$FUGU" bench --quick -t d -n 5 --place cache --repeats 2)
