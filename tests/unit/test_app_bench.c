@@ -79,22 +79,62 @@ Test(bench, bounds_are_the_smaller_of_peak_and_memory)
     cr_expect(isnan(bench_bound(&c, NAN, 10e9)));
 }
 
+Test(bench, groups_are_full)
+{
+    static const struct {
+        gb10_dtype_t dtype;
+        int64_t m, n, want;
+    } cases[] = {{GB10_D, 4, 4, 16},   {GB10_S, 16, 256, 16}, {GB10_D, 17, 17, 8},
+                 {GB10_S, 64, 64, 16}, {GB10_C, 64, 64, 16},  {GB10_Z, 64, 64, 8},
+                 {GB10_D, 65, 64, 1},  {GB10_S, 65, 65, 1},   {GB10_D, 256, 16, 16}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bench_case_t c = {.dtype = cases[i].dtype, .m = cases[i].m, .n = cases[i].n};
+        cr_expect_eq(bench_group(&c), cases[i].want, "case %zu", i);
+    }
+}
+
 Test(bench, batches_fit_their_place)
 {
-    int64_t cache = 32 << 20;
-    bench_case_t c = {.dtype = GB10_D, .place = BENCH_CACHE, .m = 16, .n = 16};
-    cr_expect_eq(bench_batch(&c, cache), 128, "256 KB of 2 KB");
-    c.place = BENCH_STREAM;
-    cr_expect(bench_bytes_in(&c) * (double)bench_batch(&c, cache) > (double)cache);
-    c.m = c.n = 8192;
-    cr_expect_eq(bench_batch(&c, cache), 2);
-    c.place = BENCH_CACHE;
-    cr_expect_eq(bench_batch(&c, cache), 1);
+    int64_t level2 = 512 << 10, last = 32 << 20;
+    for (int threads = 1; threads <= 3; threads += 2) {
+        /* 16 x 16 doubles: 2 KB in, 6272 bytes out */
+        bench_case_t c = {
+            .dtype = GB10_D, .place = BENCH_CACHE, .m = 16, .n = 16, .nb = 32, .threads = threads};
+        cr_expect_eq(bench_batch(&c, level2, last), 16 * threads, "31 fit: one group");
+        c.m = c.n = 8; /* 512 and 1600 bytes */
+        cr_expect_eq(bench_batch(&c, level2, last), threads == 1 ? 112 : 336, "124, 372 fit");
+        c.place = BENCH_STREAM;
+        int64_t count = bench_batch(&c, level2, last);
+        cr_expect(bench_bytes_in(&c) * (double)count > (double)last);
+        cr_expect_eq(count % (16 * threads), 0);
+        c.m = c.n = 8192;
+        cr_expect_eq(bench_batch(&c, level2, last), threads == 1 ? 2 : 3);
+        c.place = BENCH_CACHE;
+        cr_expect_eq(bench_batch(&c, level2, last), threads);
+        c.m = 16384, c.n = 8;
+        cr_expect_eq(bench_batch(&c, level2, last), 16 * threads, "a group, although too large");
+    }
+}
+
+Test(bench, one_thread_finds_its_matrices_in_the_batch_of_all)
+{
+    for (int64_t n = 1; n <= 512; n = n + 1 + n / 8)
+        for (int place = 0; place < 2; place++)
+            for (int threads = 2; threads <= 5; threads++) {
+                bench_case_t all = {.dtype = GB10_D, .m = n, .n = n, .nb = 32};
+                all.place = (bench_place_t)place;
+                bench_case_t one = all;
+                all.threads = threads;
+                one.threads = 1;
+                cr_expect(bench_batch(&one, 1 << 20, 8 << 20) <=
+                          bench_batch(&all, 1 << 20, 8 << 20));
+            }
 }
 
 Test(bench, scales_to_whole_batches)
 {
-    bench_case_t c = {.place = BENCH_CACHE, .count = 100};
+    bench_case_t c = {.dtype = GB10_D, .place = BENCH_CACHE, .m = 65, .n = 65, .threads = 2};
+    c.count = 100;
     cr_expect_eq(bench_scale(&c, 100, 0.004, 0.010), 300);
     cr_expect_eq(bench_scale(&c, 100, 0.010, 0.010), 100);
     cr_expect_eq(bench_scale(&c, 100, 1, 0.010), 100, "never fewer");
@@ -102,6 +142,9 @@ Test(bench, scales_to_whole_batches)
     cr_expect_eq(bench_scale(&c, 100, 0, 0.010), 6400);
     c.place = BENCH_STREAM;
     cr_expect_eq(bench_scale(&c, 7, 0.004, 0.010), 18);
+    cr_expect_eq(bench_scale(&c, 7, 0.005, 0.012), 18, "17, but two threads");
+    c.m = c.n = 8;
+    cr_expect_eq(bench_scale(&c, 32, 0.004, 0.010), 96, "80, but 32 at a time");
 }
 
 Test(bench, takes_the_middle)
