@@ -41,6 +41,9 @@ typedef struct bench_case {
     int64_t count; /* matrices in the batch                          */
 } bench_case_t;
 
+/* What the word all of --shapes stands for. */
+#define BENCH_ALL_SHAPES "square,tall4,tall16,wide2,1024x128,2048x1024,8192x1024"
+
 /* "4,8,16" and "square,tall4,1024x128". At most BENCH_SIZES_MAX and BENCH_SHAPES_MAX entries;
  * GB10_ERR_USAGE names the wrong word. */
 gb10_status_t bench_parse_sizes(const char *text, int64_t *sizes, int *nsizes, gb10_error_t *err);

@@ -59,25 +59,39 @@ static bool parse_shape(const char *word, size_t length, bench_shape_t *shape)
     return shape->cols >= 1 && at == word + length;
 }
 
-gb10_status_t bench_parse_shapes(const char *text, bench_shape_t *shapes, int *nshapes,
-                                 gb10_error_t *err)
+/* Appends the words of `text`; the word all stands for other words. */
+static gb10_status_t append_shapes(const char *text, bench_shape_t *shapes, int *nshapes,
+                                   gb10_error_t *err)
 {
-    *nshapes = 0;
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ",");
         bench_shape_t shape;
-        if (!parse_shape(at, length, &shape))
-            return GB10_FAIL(err, GB10_ERR_USAGE,
-                             "--shapes: '%.*s' is none of square, tall4, tall16, wide2 and not MxN",
-                             (int)length, at);
-        if (*nshapes == BENCH_SHAPES_MAX)
-            return GB10_FAIL(err, GB10_ERR_USAGE, "--shapes: more than %d shapes",
-                             BENCH_SHAPES_MAX);
-        shapes[(*nshapes)++] = shape;
+        gb10_status_t status = GB10_OK;
+        if (length == 3 && strncmp(at, "all", length) == 0)
+            status = append_shapes(BENCH_ALL_SHAPES, shapes, nshapes, err);
+        else if (!parse_shape(at, length, &shape))
+            status = GB10_FAIL(err, GB10_ERR_USAGE,
+                               "--shapes: '%.*s' is none of square, tall4, tall16, wide2, all and "
+                               "not MxN",
+                               (int)length, at);
+        else if (*nshapes == BENCH_SHAPES_MAX)
+            status =
+                GB10_FAIL(err, GB10_ERR_USAGE, "--shapes: more than %d shapes", BENCH_SHAPES_MAX);
+        else
+            shapes[(*nshapes)++] = shape;
+        if (status != GB10_OK)
+            return status;
         at += length;
         if (!*at)
             return GB10_OK;
     }
+}
+
+gb10_status_t bench_parse_shapes(const char *text, bench_shape_t *shapes, int *nshapes,
+                                 gb10_error_t *err)
+{
+    *nshapes = 0;
+    return append_shapes(text, shapes, nshapes, err);
 }
 
 double bench_bytes_in(const bench_case_t *c)

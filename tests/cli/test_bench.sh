@@ -4,7 +4,7 @@
 
 # refused before anything is measured
 for o in '--types q' '--sizes 4,,8' '--sizes x' '--sizes 0' '--sizes 4x' '--shapes round' \
-    '--shapes 4x' '--shapes 4x0' '--shapes square,' '--threads x' '--threads 1025' '--nb 0' '--place disk' \
+    '--shapes 4x' '--shapes 4x0' '--shapes square,' '--shapes all,,4x4' '--threads x' '--threads 1025' '--nb 0' '--place disk' \
     '--backend cuda' '--peer-timeout 0' '--repeats 100'; do
     # shellcheck disable=SC2086 # an option and its value
     expect 2 "$FUGU" bench $o
@@ -73,6 +73,11 @@ sed 's/^fugu-tuning,\([0-9]*\),built-in/fugu-tuning,\1,mine/' out.txt >mine.csv
 expect 0 "$FUGU" bench --quick -t d -n 5 --place cache --repeats 1 --tuning mine.csv --csv tuned.csv
 says out.txt '^kernels .*, tuning mine v[0-9]+ [0-9a-f]{8}$'
 says tuned.csv '^# tuning: mine v[0-9]+ [0-9a-f]{8}$'
+expect 0 "$FUGU" bench --quick -t s -n 3 --shapes all --place cache --repeats 1 --csv all.csv
+for shape in square,cache,3,3 tall4,cache,12,3 tall16,cache,48,3 wide2,cache,3,6 \
+    1024x128,cache,1024,128 2048x1024,cache,2048,1024 8192x1024,cache,8192,1024; do
+    says all.csv "^\"fugu\",.*,s,$shape,32,1,"
+done
 
 # threads: a speed-up, whatever it is
 expect 0 "$FUGU" bench --quick -t s,d -n 5,70 --threads 2 --repeats 1 --csv two.csv --json two.json

@@ -21,6 +21,9 @@ Test(bench, reads_sizes_and_shapes)
     cr_assert(shapes[2].fixed && shapes[2].rows == 1024 && shapes[2].cols == 128);
     cr_assert_str_eq(shapes[2].name, "1024x128");
     cr_assert(shapes[3].rows == 1 && shapes[3].cols == 2);
+    cr_assert_eq(bench_parse_shapes("5x6,all,wide2", shapes, &n, &err), GB10_OK, "%s", err.message);
+    cr_assert(n == 9 && shapes[0].rows == 5 && shapes[7].rows == 8192 && shapes[7].cols == 1024);
+    cr_assert(!strcmp(shapes[1].name, "square") && !strcmp(shapes[8].name, "wide2"));
 }
 
 Test(bench, refuses_wrong_lists_by_word)
@@ -30,8 +33,9 @@ Test(bench, refuses_wrong_lists_by_word)
     } size_cases[] = {{"", "''"},     {"4,", "''"},   {"4,x,8", "'x'"},     {"0", "'0'"},
                       {"-4", "'-4'"}, {"4 ", "'4 '"}, {"65537", "'65537'"}, {"4;8", "'4;8'"}},
       shape_cases[] = {
-          {"", "''"},     {"tall", "'tall'"},   {"square4", "'square4'"}, {"4x", "'4x'"},
-          {"x4", "'x4'"}, {"4x4x4", "'4x4x4'"}, {"square,,wide2", "''"},  {"0x4", "'0x4'"}};
+          {"", "''"},        {"tall", "'tall'"},   {"square4", "'square4'"}, {"4x", "'4x'"},
+          {"x4", "'x4'"},    {"4x4x4", "'4x4x4'"}, {"square,,wide2", "''"},  {"0x4", "'0x4'"},
+          {"alls", "'alls'"}};
     char many[1024] = "1";
     gb10_error_t err;
     int n;
@@ -52,8 +56,10 @@ Test(bench, refuses_wrong_lists_by_word)
     for (int i = 0; i < BENCH_SIZES_MAX; i++)
         strcat(many, ",1");
     int64_t sizes[BENCH_SIZES_MAX];
+    bench_shape_t shapes[BENCH_SHAPES_MAX];
     err = (gb10_error_t){0};
     cr_expect_eq(bench_parse_sizes(many, sizes, &n, &err), GB10_ERR_USAGE);
+    cr_expect_eq(bench_parse_shapes("all,all,all,all,all", shapes, &n, &err), GB10_ERR_USAGE);
 }
 
 Test(bench, counts_each_byte_once)
