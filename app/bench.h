@@ -7,6 +7,7 @@
 
 #include "app/context.h"
 #include "app/format.h"
+#include "kernels/core/crew.h"
 #include "kernels/gb10.h"
 
 enum {
@@ -19,8 +20,8 @@ enum {
 
 /* ---- cases (bench_cases.c, pure) ---- */
 
-/* Where the batch lies: about 256 KB of input, used again and again; or more than the last-level
- * cache, so that every matrix comes from memory and every result goes there. */
+/* Where the batch lies: in cache with all its results, used again and again; or larger than the
+ * last-level cache, so that every matrix comes from memory and every result goes there. */
 typedef enum bench_place { BENCH_CACHE, BENCH_STREAM } bench_place_t;
 extern const char *const bench_place_names[2];
 
@@ -36,8 +37,12 @@ typedef struct bench_case {
     bench_place_t place;
     const char *shape; /* name of its bench_shape_t                  */
     int64_t m, n, nb;
+    int threads;   /* that share the batch                           */
     int64_t count; /* matrices in the batch                          */
 } bench_case_t;
+
+/* What the word all of --shapes stands for. */
+#define BENCH_ALL_SHAPES "square,tall4,tall16,wide2,1024x128,2048x1024,8192x1024"
 
 /* "4,8,16" and "square,tall4,1024x128". At most BENCH_SIZES_MAX and BENCH_SHAPES_MAX entries;
  * GB10_ERR_USAGE names the wrong word. */
@@ -49,34 +54,50 @@ gb10_status_t bench_parse_shapes(const char *text, bench_shape_t *shapes, int *n
 double bench_bytes_in(const bench_case_t *c);
 double bench_bytes_out(const bench_case_t *c);
 
-/* Matrices in the batch of a case, for a last-level cache of so many bytes. At least 1. */
-int64_t bench_batch(const bench_case_t *c, int64_t cache);
+/* Matrices that kernels may treat together: 16 up to min(m, n) = 16, then 64 bytes of real numbers
+ * up to min(m, n) = 64 and 4096 elements, else 1. Batches and measurements are whole groups for
+ * each thread, so that none works on part of one. */
+int64_t bench_group(const bench_case_t *c);
 
-/* GF/s that cannot be passed: P in cache; min(P, W / bytes * flops) from memory. P (GF/s) and W
- * (bytes/s) may be NaN when unknown: NaN when nothing is known. */
+/* Matrices in the batch of a case, at least a group for each thread. In cache: what fits half of
+ * the level-2 cache of a thread, inputs and outputs. From memory: inputs of 1.5 last-level caches.
+ */
+int64_t bench_batch(const bench_case_t *c, int64_t level2, int64_t last);
+
+/* GF/s that W (bytes/s) allows when each byte passes once; NaN when W is. */
+double bench_memory_bound(const bench_case_t *c, double bandwidth);
+
+/* GF/s that cannot be passed: P in cache; the smaller of P (GF/s) and the bound of W from memory.
+ * P or W may be NaN when unknown: NaN when nothing is known. */
 double bench_bound(const bench_case_t *c, double peak, double bandwidth);
 
 /* Median of x, which is sorted in place; NaN when n = 0. */
 double bench_median(double *x, int n);
 
 /* How many matrices to time so that it takes `target` seconds, when `matrices` took `seconds`:
- * at most 64 times as many; in cache a whole number of batches. */
+ * at most 64 times as many; whole batches in cache, whole groups for each thread from memory. */
 int64_t bench_scale(const bench_case_t *c, int64_t matrices, double seconds, double target);
 
 /* ---- the machine (bench_machine.c) ---- */
 
 enum { BENCH_LIMIT_ROUNDS = 9 };
 
-/* What bounds a figure, measured in turn with it: neighbours slow both down. */
+/* The clock of every figure, in seconds. One thread: processor time of this process, in which other
+ * programs on the same cores hardly show. More: wall time, as waiting for each other counts. */
+double bench_clock(int threads);
+const char *bench_clock_name(int threads);
+
+/* What bounds a figure, measured in turn with it and by the same clock. Each thread multiplies
+ * matrices, or scales a part of an array, of its own. */
 typedef struct bench_limits {
-    double peak[2];   /* P: GF/s of sgemm and dgemm on all threads, or NaN */
-    double bandwidth; /* W: bytes/s read + written by a scale loop         */
+    double peak[2];   /* P: GF/s of sgemm and dgemm, all threads together, or NaN */
+    double bandwidth; /* W: bytes/s read + written by a scale loop                */
 } bench_limits_t;
 
 typedef struct bench_machine {
     char cpu[96], date[32], command[512];
     char peak_source[96]; /* library behind P, or why there is none       */
-    int64_t cache;        /* bytes of the last-level cache                */
+    int64_t level2, last; /* bytes of the level-2 and last-level cache    */
     int64_t scaled;       /* bytes of each of the two arrays behind W     */
     int threads;
     bench_limits_t start; /* medians at the start                          */
@@ -84,6 +105,7 @@ typedef struct bench_machine {
     int rounds;           /* measurements taken since bench_machine_case   */
     double peaks[2][BENCH_LIMIT_ROUNDS], bandwidths[BENCH_LIMIT_ROUNDS];
     void *library, *work, *from, *to;
+    gb10_crew_t *crew;
 } bench_machine_t;
 
 /* Names the machine, then measures P and W. Release with bench_machine_close also on failure. */
@@ -109,27 +131,36 @@ typedef struct bench_timing {
 
 /* ---- fugu's own kernels (bench_ours.c) ---- */
 
-typedef struct bench_ours {
+typedef struct bench_engine {
     gb10_handle_t *handle;
     bench_case_t c;
     int64_t next; /* matrix of the batch that comes next */
+    bench_timing_t timing;
+} bench_engine_t;
+
+typedef struct bench_ours {
+    bench_engine_t team;   /* all threads                                            */
+    bench_engine_t single; /* one of them, for the speed-up; no handle when all are 1 */
     void *A, *V, *T, *R, *tau;
     uint8_t *info;
     size_t capacity[6];
-    bench_timing_t timing;
-    gb10_times_t times; /* seconds for one matrix, by part */
+    gb10_times_t times; /* seconds of the team for one matrix, by part, summed over threads */
 } bench_ours_t;
 
-gb10_status_t bench_ours_open(bench_ours_t *ours, const char *backend, gb10_error_t *err);
+/* tuning: a path, or NULL. threads as for gb10_set_threads. Release with bench_ours_close also on
+ * failure. */
+gb10_status_t bench_ours_open(bench_ours_t *ours, const char *backend, const char *tuning,
+                              int threads, gb10_error_t *err);
 void bench_ours_close(bench_ours_t *ours);
 
-/* Makes the batch of a case. */
-gb10_status_t bench_ours_prepare(bench_ours_t *ours, const bench_case_t *c, gb10_error_t *err);
+/* Makes the batch of a case; the single thread uses the first matrices of it. */
+gb10_status_t bench_ours_prepare(bench_ours_t *ours, const bench_case_t *team,
+                                 const bench_case_t *single, gb10_error_t *err);
 
-/* Factors the next `matrices` of the batch, from its end on to its start; *seconds of wall time.
- * times: NULL, or what gb10_geqrf adds to. */
-gb10_status_t bench_ours_run(bench_ours_t *ours, int64_t matrices, gb10_times_t *times,
-                             double *seconds, gb10_error_t *err);
+/* Factors the next `matrices` of the batch, from its end on to its start; *seconds by bench_clock
+ * of the team. times: NULL, or what gb10_geqrf adds to. */
+gb10_status_t bench_ours_run(bench_ours_t *ours, bench_engine_t *engine, int64_t matrices,
+                             gb10_times_t *times, double *seconds, gb10_error_t *err);
 
 /* ---- peers (bench_peers.c) ----
  * A peer is an executable peer_* that is asked on its standard input and answers on its standard
@@ -141,8 +172,9 @@ gb10_status_t bench_ours_run(bench_ours_t *ours, int64_t matrices, gb10_times_t 
  *     prepare DTYPE M N NB COUNT col     -> ok
  *     run ALGORITHM MATRICES             -> seconds S
  * or "no REASON..." when it cannot do that. COUNT matrices of pseudo-random numbers are kept, each
- * column-major; `run` copies the next MATRICES of them and factors the copies, copy included in S.
- * The end of its input ends it. */
+ * column-major; `run` copies the next MATRICES of them and factors the copies, copy included in S,
+ * which is processor time of the peer's process. It works on one thread. The end of its input ends
+ * it. */
 
 typedef struct bench_algorithm {
     char name[24], types[8], lacks[96];
@@ -170,10 +202,9 @@ typedef struct bench_peers {
 } bench_peers_t;
 
 /* Starts every peer_* in the folder, in order of name; what cannot run is said and left out.
- * threads goes to the environment variables that BLAS libraries read. GB10_ERR_FILE when the
- * folder cannot be read. */
-gb10_status_t bench_peers_open(bench_peers_t *peers, const char *folder, int threads,
-                               gb10_error_t *err);
+ * The environment variables that BLAS libraries read tell them to use one thread. GB10_ERR_FILE
+ * when the folder cannot be read. */
+gb10_status_t bench_peers_open(bench_peers_t *peers, const char *folder, gb10_error_t *err);
 void bench_peers_close(bench_peers_t *peers);
 
 /* Has every peer make the batch; their timings start empty. */
@@ -209,7 +240,7 @@ gb10_status_t bench_report_open(bench_report_t *r, const char *csv, const char *
 
 /* Machine, peers and the head of the table; a row for each case; what the peers leave out. */
 void bench_report_start(bench_report_t *r);
-void bench_report_case(bench_report_t *r, const bench_case_t *c);
+void bench_report_case(bench_report_t *r);
 void bench_report_peers(const bench_report_t *r);
 
 /* Ends the files. GB10_ERR_FILE when something could not be written. */

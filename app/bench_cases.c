@@ -6,7 +6,7 @@
 
 #include "kernels/core/plan.h"
 
-enum { SIZE_MAX_ALLOWED = 65536, CACHE_INPUT = 256 << 10, GROWTH_MAX = 64 };
+enum { SIZE_MAX_ALLOWED = 65536, GROWTH_MAX = 64, VECTOR = 64, SIDE = 64, LARGEST = 4096 };
 
 const char *const bench_place_names[2] = {"cache", "stream"};
 
@@ -59,25 +59,39 @@ static bool parse_shape(const char *word, size_t length, bench_shape_t *shape)
     return shape->cols >= 1 && at == word + length;
 }
 
-gb10_status_t bench_parse_shapes(const char *text, bench_shape_t *shapes, int *nshapes,
-                                 gb10_error_t *err)
+/* Appends the words of `text`; the word all stands for other words. */
+static gb10_status_t append_shapes(const char *text, bench_shape_t *shapes, int *nshapes,
+                                   gb10_error_t *err)
 {
-    *nshapes = 0;
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ",");
         bench_shape_t shape;
-        if (!parse_shape(at, length, &shape))
-            return GB10_FAIL(err, GB10_ERR_USAGE,
-                             "--shapes: '%.*s' is none of square, tall4, tall16, wide2 and not MxN",
-                             (int)length, at);
-        if (*nshapes == BENCH_SHAPES_MAX)
-            return GB10_FAIL(err, GB10_ERR_USAGE, "--shapes: more than %d shapes",
-                             BENCH_SHAPES_MAX);
-        shapes[(*nshapes)++] = shape;
+        gb10_status_t status = GB10_OK;
+        if (length == 3 && strncmp(at, "all", length) == 0)
+            status = append_shapes(BENCH_ALL_SHAPES, shapes, nshapes, err);
+        else if (!parse_shape(at, length, &shape))
+            status = GB10_FAIL(err, GB10_ERR_USAGE,
+                               "--shapes: '%.*s' is none of square, tall4, tall16, wide2, all and "
+                               "not MxN",
+                               (int)length, at);
+        else if (*nshapes == BENCH_SHAPES_MAX)
+            status =
+                GB10_FAIL(err, GB10_ERR_USAGE, "--shapes: more than %d shapes", BENCH_SHAPES_MAX);
+        else
+            shapes[(*nshapes)++] = shape;
+        if (status != GB10_OK)
+            return status;
         at += length;
         if (!*at)
             return GB10_OK;
     }
+}
+
+gb10_status_t bench_parse_shapes(const char *text, bench_shape_t *shapes, int *nshapes,
+                                 gb10_error_t *err)
+{
+    *nshapes = 0;
+    return append_shapes(text, shapes, nshapes, err);
 }
 
 double bench_bytes_in(const bench_case_t *c)
@@ -92,23 +106,41 @@ double bench_bytes_out(const bench_case_t *c)
     return (m * k + b * k + k * n + k) * (double)gb10_dtype_size(c->dtype);
 }
 
-int64_t bench_batch(const bench_case_t *c, int64_t cache)
+int64_t bench_group(const bench_case_t *c)
 {
-    /* Results are at least as large as the input: the batch and they pass twice through a cache
-     * of the size of the input before a matrix is met again. */
-    double bytes = c->place == BENCH_CACHE ? CACHE_INPUT : 1.5 * (double)cache;
-    double count = floor(bytes / bench_bytes_in(c));
-    int64_t least = c->place == BENCH_CACHE ? 1 : 2;
-    return count > (double)least ? (int64_t)count : least;
+    int64_t k = c->m < c->n ? c->m : c->n;
+    if (k <= 16)
+        return 16;
+    return k <= SIDE && c->m * c->n <= LARGEST ? VECTOR / (gb10_dtype_is_double(c->dtype) ? 8 : 4)
+                                               : 1;
+}
+
+int64_t bench_batch(const bench_case_t *c, int64_t level2, int64_t last)
+{
+    int64_t share = c->threads * bench_group(c), count;
+    if (c->place == BENCH_CACHE) {
+        double room = 0.5 * (double)level2 * c->threads;
+        count = (int64_t)(room / (bench_bytes_in(c) + bench_bytes_out(c)));
+    } else {
+        count = (int64_t)(1.5 * (double)last / bench_bytes_in(c));
+        count = count > 2 ? count : 2; /* results pass through the cache as well */
+        count = (count + share - 1) / share * share;
+    }
+    count -= count % share;
+    return count > share ? count : share;
+}
+
+double bench_memory_bound(const bench_case_t *c, double bandwidth)
+{
+    double seconds = (bench_bytes_in(c) + bench_bytes_out(c)) / bandwidth;
+    return gb10_qr_flops(c->dtype, c->m, c->n) / seconds * 1e-9;
 }
 
 double bench_bound(const bench_case_t *c, double peak, double bandwidth)
 {
     if (c->place == BENCH_CACHE)
         return peak;
-    double seconds = (bench_bytes_in(c) + bench_bytes_out(c)) / bandwidth;
-    double memory = gb10_qr_flops(c->dtype, c->m, c->n) / seconds * 1e-9;
-    return fmin(peak, memory); /* the other one when one is NaN */
+    return fmin(peak, bench_memory_bound(c, bandwidth)); /* the other one when one is NaN */
 }
 
 static int by_value(const void *a, const void *b)
@@ -130,7 +162,6 @@ int64_t bench_scale(const bench_case_t *c, int64_t matrices, double seconds, dou
     double factor = seconds > 0 ? target / seconds : GROWTH_MAX;
     factor = fmin(fmax(factor, 1), GROWTH_MAX);
     int64_t wanted = (int64_t)ceil((double)matrices * factor);
-    if (c->place == BENCH_CACHE)
-        wanted = (wanted + c->count - 1) / c->count * c->count;
-    return wanted;
+    int64_t unit = c->place == BENCH_CACHE ? c->count : c->threads * bench_group(c);
+    return (wanted + unit - 1) / unit * unit;
 }

@@ -196,18 +196,15 @@ static int is_peer(const struct dirent *entry)
 }
 
 /* BLAS libraries read these when they are loaded. */
-static void set_threads(int threads)
+static void ask_for_one_thread(void)
 {
     static const char *const names[] = {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
                                         "OMP_NUM_THREADS"};
-    char text[16];
-    snprintf(text, sizeof text, "%d", threads);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        setenv(names[i], text, 1);
+        setenv(names[i], "1", 1);
 }
 
-gb10_status_t bench_peers_open(bench_peers_t *peers, const char *folder, int threads,
-                               gb10_error_t *err)
+gb10_status_t bench_peers_open(bench_peers_t *peers, const char *folder, gb10_error_t *err)
 {
     struct dirent **entries = NULL;
     gb10_status_t status = GB10_OK;
@@ -215,7 +212,7 @@ gb10_status_t bench_peers_open(bench_peers_t *peers, const char *folder, int thr
     if (n < 0)
         return GB10_FAIL(err, GB10_ERR_FILE, "no peers: %s: %s", folder, strerror(errno));
     signal(SIGPIPE, SIG_IGN); /* a peer that is gone is noticed by its answer */
-    set_threads(threads);
+    ask_for_one_thread();
     GB10_TRY(gb10_alloc(&peers->list, BENCH_PEERS_MAX, sizeof *peers->list, "peers", err));
     for (int i = 0; i < n && peers->n < BENCH_PEERS_MAX; i++) {
         char path[4096];

@@ -30,9 +30,11 @@ gb10_status_t bench_report_open(bench_report_t *r, const char *csv, const char *
 /* What is known of one engine on one case; NaN where it does not apply. */
 typedef struct result {
     const char *engine, *version, *algorithm, *lacks;
-    double rate, gflops, peak, share, bandwidth, bound, bound_share; /* shares in % */
-    double part[4]; /* pack, factor, T, unpack: microseconds for one matrix */
-    double ratio;   /* its time over fugu's                                 */
+    const bench_case_t *c;
+    double rate, gflops, peak, share, bandwidth, memory, bound, bound_share; /* shares in % */
+    double part[4]; /* pack, factor, T, unpack: microseconds for one matrix     */
+    double ratio;   /* its time over fugu's                                     */
+    double speedup; /* its rate over fugu's with one thread                     */
     int rounds;
     int64_t matrices;
 } result_t;
@@ -40,18 +42,25 @@ typedef struct result {
 static const char *const part_names[4] = {"pack_us_per_matrix", "factor_us_per_matrix",
                                           "t_us_per_matrix", "unpack_us_per_matrix"};
 
+/* c: what this engine did. P and W belong to all threads: they say nothing of a peer that has one.
+ */
 static result_t make_result(const bench_report_t *r, const bench_case_t *c,
                             const bench_timing_t *timing)
 {
     double flops = gb10_qr_flops(c->dtype, c->m, c->n), seconds = timing->per_matrix;
-    double peak = r->machine->now.peak[gb10_dtype_is_double(c->dtype)];
-    result_t x = {.rate = 1 / seconds,
+    bool same = c->threads == r->machine->threads;
+    double peak = same ? r->machine->now.peak[gb10_dtype_is_double(c->dtype)] : NAN;
+    double bandwidth = same ? r->machine->now.bandwidth : NAN;
+    result_t x = {.c = c,
+                  .rate = 1 / seconds,
                   .gflops = flops / seconds * 1e-9,
                   .peak = peak,
-                  .bandwidth = r->machine->now.bandwidth * 1e-9,
-                  .bound = bench_bound(c, peak, r->machine->now.bandwidth),
+                  .bandwidth = bandwidth * 1e-9,
+                  .memory = bench_memory_bound(c, bandwidth),
+                  .bound = bench_bound(c, peak, bandwidth),
                   .part = {NAN, NAN, NAN, NAN},
-                  .ratio = seconds / r->ours->timing.per_matrix,
+                  .ratio = same ? seconds / r->ours->team.timing.per_matrix : NAN,
+                  .speedup = NAN,
                   .rounds = timing->n,
                   .matrices = timing->matrices};
     x.share = 100 * x.gflops / x.peak;
@@ -59,15 +68,18 @@ static result_t make_result(const bench_report_t *r, const bench_case_t *c,
     return x;
 }
 
-static result_t our_result(const bench_report_t *r, const bench_case_t *c)
+static result_t our_result(const bench_report_t *r)
 {
-    result_t x = make_result(r, c, &r->ours->timing);
+    const bench_engine_t *team = &r->ours->team, *single = &r->ours->single;
+    result_t x = make_result(r, &team->c, &team->timing);
     const gb10_times_t *t = &r->ours->times;
     const double parts[4] = {t->pack, t->factor, t->form_t, t->unpack};
     x.engine = "fugu";
     x.version = FUGU_VERSION;
-    x.algorithm = gb10_backend_name(r->ours->handle);
+    x.algorithm = gb10_backend_name(r->ours->team.handle);
     x.lacks = "nothing";
+    if (single->handle)
+        x.speedup = single->timing.per_matrix / team->timing.per_matrix;
     for (int i = 0; i < 4 && parts[0] + parts[1] + parts[2] + parts[3] > 0; i++)
         x.part[i] = 1e6 * parts[i];
     return x;
@@ -96,40 +108,51 @@ static void csv_start(const bench_report_t *r)
     FILE *f = r->csv;
     fprintf(f, "# command: %s\n# date: %s\n# fugu: %s (%s)\n# cpu: %s\n", m->command, m->date,
             FUGU_VERSION, app_git(), m->cpu);
-    fprintf(f, "# backend: %s\n# instruction_set: %s\n# threads: %d\n",
-            gb10_backend_name(r->ours->handle), gb10_isa_name(r->ours->handle), m->threads);
-    fprintf(f, "# last_level_cache_bytes: %lld\n# peak_source: %s\n", (long long)m->cache,
-            m->peak_source);
+    fprintf(f, "# backend: %s\n# instruction_set: %s\n# tuning: %s\n# threads: %d\n",
+            gb10_backend_name(r->ours->team.handle), gb10_isa_name(r->ours->team.handle),
+            gb10_tuning_stamp(r->ours->team.handle), m->threads);
+    fprintf(f, "# clock: %s\n", bench_clock_name(m->threads));
+    fprintf(f, "# level2_cache_bytes: %lld\n# last_level_cache_bytes: %lld\n# peak_source: %s\n",
+            (long long)m->level2, (long long)m->last, m->peak_source);
     for (int i = 0; i < 2; i++) {
         fprintf(f, "# start_peak_%cgemm_gflops_per_s: ", "sd"[i]);
         csv_real(f, m->start.peak[i], '\n');
     }
     fprintf(f, "# start_bandwidth_gbytes_per_s: %.6g\n", m->start.bandwidth * 1e-9);
-    fputs("engine,version,algorithm,leaves_out,dtype,shape,place,m,n,nb,batch_matrices,"
-          "measurements,matrices_per_measurement,matrices_per_s,gflops_per_s,peak_gflops_per_s,"
-          "share_of_peak_percent,bandwidth_gbytes_per_s,bound_gflops_per_s,share_of_bound_percent,",
+    fputs("engine,version,algorithm,leaves_out,dtype,shape,place,m,n,nb,threads,batch_matrices,"
+          "batch_bytes,measurements,matrices_per_measurement,matrices_per_s,gflops_per_s,"
+          "peak_gflops_per_s,share_of_peak_percent,bandwidth_gbytes_per_s,"
+          "memory_bound_gflops_per_s,bound_gflops_per_s,share_of_bound_percent,",
           f);
     for (int i = 0; i < 4; i++)
         fprintf(f, "%s,", part_names[i]);
-    fputs("time_over_fugu\n", f);
+    fputs("time_over_fugu,speed_up\n", f);
 }
 
-static void csv_row(const bench_report_t *r, const bench_case_t *c, const result_t *x)
+/* Of the batch, inputs and outputs. */
+static int64_t batch_bytes(const bench_case_t *c)
+{
+    return (int64_t)((bench_bytes_in(c) + bench_bytes_out(c)) * (double)c->count);
+}
+
+static void csv_row(const bench_report_t *r, const result_t *x)
 {
     FILE *f = r->csv;
+    const bench_case_t *c = x->c;
     csv_text(f, x->engine);
     csv_text(f, x->version);
     csv_text(f, x->algorithm);
     csv_text(f, x->lacks);
-    fprintf(f, "%c,%s,%s,%lld,%lld,%lld,%lld,%d,%lld,", gb10_dtype_letter(c->dtype), c->shape,
-            bench_place_names[c->place], (long long)c->m, (long long)c->n, (long long)c->nb,
-            (long long)c->count, x->rounds, (long long)x->matrices);
-    const double values[] = {x->rate,      x->gflops,  x->peak,        x->share,
-                             x->bandwidth, x->bound,   x->bound_share, x->part[0],
-                             x->part[1],   x->part[2], x->part[3]};
+    fprintf(f, "%c,%s,%s,%lld,%lld,%lld,%d,%lld,%lld,%d,%lld,", gb10_dtype_letter(c->dtype),
+            c->shape, bench_place_names[c->place], (long long)c->m, (long long)c->n,
+            (long long)c->nb, c->threads, (long long)c->count, (long long)batch_bytes(c), x->rounds,
+            (long long)x->matrices);
+    const double values[] = {x->rate,    x->gflops,  x->peak,        x->share,   x->bandwidth,
+                             x->memory,  x->bound,   x->bound_share, x->part[0], x->part[1],
+                             x->part[2], x->part[3], x->ratio};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         csv_real(f, values[i], ',');
-    csv_real(f, x->ratio, '\n');
+    csv_real(f, x->speedup, '\n');
     fflush(f); /* what was measured stays when the bench is stopped */
 }
 
@@ -145,10 +168,13 @@ static void json_start(json_t *j, const bench_report_t *r)
     json_text(j, "git", app_git());
     json_open(j, "machine", '{');
     json_text(j, "cpu", m->cpu);
-    json_text(j, "backend", gb10_backend_name(r->ours->handle));
-    json_text(j, "instruction_set", gb10_isa_name(r->ours->handle));
+    json_text(j, "backend", gb10_backend_name(r->ours->team.handle));
+    json_text(j, "instruction_set", gb10_isa_name(r->ours->team.handle));
+    json_text(j, "tuning", gb10_tuning_stamp(r->ours->team.handle));
     json_int(j, "threads", m->threads);
-    json_int(j, "last_level_cache_bytes", m->cache);
+    json_text(j, "clock", bench_clock_name(m->threads));
+    json_int(j, "level2_cache_bytes", m->level2);
+    json_int(j, "last_level_cache_bytes", m->last);
     json_text(j, "peak_source", m->peak_source);
     json_real(j, "start_peak_sgemm_gflops_per_s", m->start.peak[0]);
     json_real(j, "start_peak_dgemm_gflops_per_s", m->start.peak[1]);
@@ -157,8 +183,9 @@ static void json_start(json_t *j, const bench_report_t *r)
     json_open(j, "results", '[');
 }
 
-static void json_row(json_t *j, const bench_case_t *c, const result_t *x)
+static void json_row(json_t *j, const result_t *x)
 {
+    const bench_case_t *c = x->c;
     char letter[2] = {gb10_dtype_letter(c->dtype), 0};
     json_open(j, NULL, '{');
     json_text(j, "engine", x->engine);
@@ -171,7 +198,9 @@ static void json_row(json_t *j, const bench_case_t *c, const result_t *x)
     json_int(j, "m", c->m);
     json_int(j, "n", c->n);
     json_int(j, "nb", c->nb);
+    json_int(j, "threads", c->threads);
     json_int(j, "batch_matrices", c->count);
+    json_int(j, "batch_bytes", batch_bytes(c));
     json_int(j, "measurements", x->rounds);
     json_int(j, "matrices_per_measurement", x->matrices);
     json_real(j, "matrices_per_s", x->rate);
@@ -179,20 +208,22 @@ static void json_row(json_t *j, const bench_case_t *c, const result_t *x)
     json_real(j, "peak_gflops_per_s", x->peak);
     json_real(j, "share_of_peak_percent", x->share);
     json_real(j, "bandwidth_gbytes_per_s", x->bandwidth);
+    json_real(j, "memory_bound_gflops_per_s", x->memory);
     json_real(j, "bound_gflops_per_s", x->bound);
     json_real(j, "share_of_bound_percent", x->bound_share);
     for (int i = 0; i < 4; i++)
         json_real(j, part_names[i], x->part[i]);
     json_real(j, "time_over_fugu", x->ratio);
+    json_real(j, "speed_up", x->speedup);
     json_close(j, '}');
 }
 
-static void write_row(bench_report_t *r, const bench_case_t *c, const result_t *x)
+static void write_row(bench_report_t *r, const result_t *x)
 {
     if (r->csv)
-        csv_row(r, c, x);
+        csv_row(r, x);
     if (r->json.file)
-        json_row(&r->json, c, x);
+        json_row(&r->json, x);
 }
 
 /* ---- text ---- */
@@ -210,9 +241,11 @@ static void print_machine(const bench_report_t *r)
 {
     const bench_machine_t *m = r->machine;
     printf("fugu %s (%s)  %s\n", FUGU_VERSION, app_git(), m->date);
-    printf("cpu          %s, last-level cache %s\n", m->cpu, format_bytes((double)m->cache));
-    printf("kernels      backend %s (%s), %s\n", gb10_backend_name(r->ours->handle),
-           gb10_isa_name(r->ours->handle), format_things(m->threads, "thread"));
+    printf("cpu          %s, caches: level 2 %s, last level %s\n", m->cpu,
+           format_bytes((double)m->level2), format_bytes((double)m->last));
+    printf("kernels      backend %s (%s), %s, tuning %s\n", gb10_backend_name(r->ours->team.handle),
+           gb10_isa_name(r->ours->team.handle), format_things(m->threads, "thread"),
+           gb10_tuning_stamp(r->ours->team.handle));
     if (isnan(m->start.peak[0]))
         printf("peak P       unknown: %s\n", m->peak_source);
     else
@@ -220,6 +253,8 @@ static void print_machine(const bench_report_t *r)
                m->start.peak[1], m->peak_source);
     printf("bandwidth W  %.1f GB/s read + written (scale loop, two arrays of %s)\n",
            m->start.bandwidth * 1e-9, format_bytes((double)m->scaled));
+    printf("clock        %s%s\n", bench_clock_name(m->threads),
+           m->threads > 1 ? "; P and W are those of all threads" : "");
 }
 
 static void print_peers(const bench_report_t *r)
@@ -241,7 +276,9 @@ void bench_report_start(bench_report_t *r)
     print_peers(r);
     printf("\n%-4s %-10s %-6s %13s %8s %6s %6s %5s %5s %4s %4s%s\n", "type", "shape", "place",
            "matrices/s", "GF/s", "% P", "%bound", "pack", "fact", "T", "out",
-           r->peers->n ? " ratio best peer" : "");
+           r->machine->threads > 1 ? " speed-up"
+           : r->peers->n           ? " ratio best peer"
+                                   : "");
     fflush(stdout);
     if (r->csv)
         csv_start(r);
@@ -249,9 +286,10 @@ void bench_report_start(bench_report_t *r)
         json_start(&r->json, r);
 }
 
-void bench_report_case(bench_report_t *r, const bench_case_t *c)
+void bench_report_case(bench_report_t *r)
 {
-    result_t x = our_result(r, c);
+    const bench_case_t *c = &r->ours->team.c;
+    result_t x = our_result(r);
     double all = x.part[0] + x.part[1] + x.part[2] + x.part[3];
     const bench_peer_t *peer;
     const bench_algorithm_t *best = bench_peers_best(r->peers, &peer);
@@ -262,23 +300,25 @@ void bench_report_case(bench_report_t *r, const bench_case_t *c)
     column(6, 1, x.bound_share);
     for (int i = 0; i < 4; i++)
         column(i < 2 ? 5 : 4, 0, 100 * x.part[i] / all);
-    if (best)
-        printf(" %5.2f %s %s", best->timing.per_matrix / r->ours->timing.per_matrix, peer->name,
-               best->name);
+    if (c->threads > 1)
+        column(8, 2, x.speedup);
+    else if (best)
+        printf(" %5.2f %s %s", best->timing.per_matrix / r->ours->team.timing.per_matrix,
+               peer->name, best->name);
     putchar('\n');
     fflush(stdout);
-    write_row(r, c, &x);
+    write_row(r, &x);
     for (int i = 0; i < r->peers->n; i++)
         for (int j = 0; j < r->peers->list[i].nalgorithms; j++) {
             const bench_algorithm_t *a = &r->peers->list[i].algorithms[j];
             if (!(a->timing.per_matrix > 0))
                 continue;
-            x = make_result(r, c, &a->timing);
+            x = make_result(r, &r->ours->single.c, &a->timing);
             x.engine = r->peers->list[i].name;
             x.version = r->peers->list[i].version;
             x.algorithm = a->name;
             x.lacks = a->lacks;
-            write_row(r, c, &x);
+            write_row(r, &x);
         }
 }
 
@@ -287,7 +327,11 @@ void bench_report_peers(const bench_report_t *r)
     printf("\n%% P: of the peak; %%bound: of P in cache, of min(P, W) from memory; P and W are "
            "measured"
            "\nin turn with each row. pack, fact(or), T, out: %% of fugu's own time.\n");
-    if (r->peers->n == 0)
+    if (r->machine->threads > 1)
+        printf("speed-up: rate of all threads over that of one, measured in turn.\n");
+    if (r->peers->n > 0 && r->machine->threads > 1)
+        printf("Peers have one thread: their rates are in the CSV and JSON, no ratios are made.\n");
+    if (r->peers->n == 0 || r->machine->threads > 1)
         return;
     printf("ratio: time of the fastest peer over fugu's, whatever the peer leaves out. Peers have\n"
            "column-major input and leave V and R in one array; fugu reads rows and writes both\n\n"

@@ -177,26 +177,6 @@ static gb10_status_t settle_isa(gb10_handle_t **handle, const char *name, int64_
     return GB10_OK;
 }
 
-/* A small text file, with a final zero that *size counts. */
-static gb10_status_t read_text(const char *path, void **text, size_t *size, gb10_error_t *err)
-{
-    enum { SIZE_LIMIT = 1 << 20 };
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return GB10_FAIL(err, GB10_ERR_FILE, "cannot read %s: %s", path, strerror(errno));
-    gb10_status_t status = gb10_alloc(text, SIZE_LIMIT + 1, 1, path, err);
-    if (status == GB10_OK) {
-        *size = fread(*text, 1, SIZE_LIMIT + 1, file) + 1;
-        if (ferror(file))
-            status = GB10_FAIL(err, GB10_ERR_FILE, "cannot read %s: %s", path, strerror(errno));
-        else if (*size > SIZE_LIMIT + 1)
-            status = GB10_FAIL(err, GB10_ERR_FORMAT, "%s is no tuning table: more than %d bytes",
-                               path, SIZE_LIMIT);
-    }
-    fclose(file);
-    return status;
-}
-
 /* The text of --tuning: read by rank 0, then everywhere. */
 static gb10_status_t read_tuning(qr_run_t *run, gb10_error_t *err)
 {
@@ -207,7 +187,7 @@ static gb10_status_t read_tuning(qr_run_t *run, gb10_error_t *err)
     if (!run->options->tuning)
         return GB10_OK;
     if (run->app.team.rank == 0)
-        status = read_text(run->options->tuning, &text, &size, err);
+        status = app_read_tuning(run->options->tuning, &text, &size, err);
     GB10_TRY(dist_agree(&run->app.team, status, err, &origin));
     GB10_TRY(dist_broadcast(&run->app.team, &text, &size, err));
     run->tuning = text;
@@ -215,18 +195,6 @@ static gb10_status_t read_tuning(qr_run_t *run, gb10_error_t *err)
 cleanup:
     gb10_free(text);
     return status;
-}
-
-/* Every rank has the same text: all fail alike, or none. */
-static gb10_status_t apply_tuning(qr_run_t *run, gb10_handle_t *handle, gb10_error_t *err)
-{
-    if (gb10_set_tuning(handle, run->tuning) != GB10_OK) {
-        *err = *gb10_last_error(handle);
-        gb10_error_context(err, "%s", run->options->tuning);
-        return err->status;
-    }
-    snprintf(run->stamp, sizeof run->stamp, "%s", gb10_tuning_stamp(handle));
-    return GB10_OK;
 }
 
 /* Which kernels run here; every rank uses the lowest instruction set of any of them. */
@@ -246,8 +214,9 @@ static gb10_status_t choose_backend(qr_run_t *run, gb10_error_t *err)
     snprintf(run->backend, sizeof run->backend, "%s", gb10_backend_name(handle));
     snprintf(run->isa, sizeof run->isa, "%s", gb10_isa_name(handle));
     snprintf(run->reason, sizeof run->reason, "%s", gb10_backend_reason(handle));
-    status = apply_tuning(run, handle, err);
+    status = app_set_tuning(handle, run->tuning, run->options->tuning, err);
     GB10_TRY(dist_agree(team, status, err, &origin));
+    snprintf(run->stamp, sizeof run->stamp, "%s", gb10_tuning_stamp(handle));
     int threads = run->options->threads > 0 ? (int)run->options->threads : gb10_cores();
     int64_t range[2] = {threads, -threads};
     GB10_TRY(dist_min(team, range, 2, err));

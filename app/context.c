@@ -1,10 +1,13 @@
 #include "app/context.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "kernels/core/alloc.h"
 
 void app_context_init(app_context_t *app, const char *command, const app_common_t *common)
 {
@@ -81,6 +84,35 @@ void app_die(const app_context_t *app, const gb10_error_t *err)
 {
     fprintf(stderr, "fugu %s: rank %d: %s\n", app->command, app->team.rank, err->message);
     dist_abort(&app->team, app_exit_code(err->status));
+}
+
+gb10_status_t app_read_tuning(const char *path, void **text, size_t *size, gb10_error_t *err)
+{
+    enum { SIZE_LIMIT = 1 << 20 };
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return GB10_FAIL(err, GB10_ERR_FILE, "cannot read %s: %s", path, strerror(errno));
+    gb10_status_t status = gb10_alloc(text, SIZE_LIMIT + 1, 1, path, err);
+    if (status == GB10_OK) {
+        *size = fread(*text, 1, SIZE_LIMIT + 1, file) + 1;
+        if (ferror(file))
+            status = GB10_FAIL(err, GB10_ERR_FILE, "cannot read %s: %s", path, strerror(errno));
+        else if (*size > SIZE_LIMIT + 1)
+            status = GB10_FAIL(err, GB10_ERR_FORMAT, "%s is no tuning table: more than %d bytes",
+                               path, SIZE_LIMIT);
+    }
+    fclose(file);
+    return status;
+}
+
+gb10_status_t app_set_tuning(gb10_handle_t *handle, const char *text, const char *path,
+                             gb10_error_t *err)
+{
+    if (gb10_set_tuning(handle, text) == GB10_OK)
+        return GB10_OK;
+    *err = *gb10_last_error(handle);
+    gb10_error_context(err, "%s", path);
+    return err->status;
 }
 
 double app_now(void)

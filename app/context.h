@@ -76,6 +76,14 @@ int app_fail(const app_context_t *app, const gb10_error_t *err);
 /* Ends every rank of a run that cannot end by agreement; any rank may call it and is named. */
 _Noreturn void app_die(const app_context_t *app, const gb10_error_t *err);
 
+/* The text of a tuning table, with a final zero that *size counts. GB10_ERR_FILE, or
+ * GB10_ERR_FORMAT for more than a megabyte. Release *text with gb10_free. */
+gb10_status_t app_read_tuning(const char *path, void **text, size_t *size, gb10_error_t *err);
+
+/* gb10_set_tuning; the message of a failure names the file that the text is from. */
+gb10_status_t app_set_tuning(gb10_handle_t *handle, const char *text, const char *path,
+                             gb10_error_t *err);
+
 /* Seconds of a clock that only goes forward. */
 double app_now(void);
 

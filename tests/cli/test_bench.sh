@@ -4,7 +4,7 @@
 
 # refused before anything is measured
 for o in '--types q' '--sizes 4,,8' '--sizes x' '--sizes 0' '--sizes 4x' '--shapes round' \
-    '--shapes 4x' '--shapes 4x0' '--shapes square,' '--threads 2' '--nb 0' '--place disk' \
+    '--shapes 4x' '--shapes 4x0' '--shapes square,' '--shapes all,,4x4' '--threads x' '--threads 1025' '--nb 0' '--place disk' \
     '--backend cuda' '--peer-timeout 0' '--repeats 100'; do
     # shellcheck disable=SC2086 # an option and its value
     expect 2 "$FUGU" bench $o
@@ -14,6 +14,11 @@ expect 2 "$FUGU" bench in.h5
 one_line 'unexpected argument'
 expect 3 "$FUGU" bench --quick --csv no/such/dir/x.csv
 one_line 'no/such/dir/x\.csv: No such file'
+expect 3 "$FUGU" bench --quick --tuning absent.csv
+one_line 'absent.csv: No such file'
+echo 'no table' >no.csv
+expect 3 "$FUGU" bench --quick --tuning no.csv
+one_line 'no\.csv: line 1'
 
 # a table, CSV and JSON
 expect 0 "$FUGU" bench --quick --types s,z --sizes 4,9 --shapes square,wide2,12x5 --csv x.csv \
@@ -22,6 +27,8 @@ says out.txt '^cpu +[^ ]'
 says out.txt '^kernels +backend [a-z-]+ \([^)]+\), 1 thread'
 says out.txt '^peak P +([0-9.]+ GF/s sgemm, [0-9.]+ GF/s dgemm|unknown: )'
 says out.txt '^bandwidth W +[0-9.]+ GB/s'
+says out.txt '^cpu .*level 2 [0-9.]+ [kM]B, last level [0-9.]+ [kMG]B'
+says out.txt '^clock +processor time$'
 for shape in 4x4 9x9 4x8 9x18 12x5; do
     for place in cache stream; do
         says out.txt "^s +$shape +$place +[0-9,]+ +[0-9.]+"
@@ -34,7 +41,7 @@ awk 'length($0) > 100 { exit 1 }' out.txt || complain "a line is longer than 100
 says x.csv '^# command: .*bench --quick'
 says x.csv '^# date: 20[0-9-]+T'
 says x.csv '^# start_bandwidth_gbytes_per_s: [0-9.]+$'
-says x.csv '^engine,version,algorithm,.*,matrices_per_s,gflops_per_s,.*,time_over_fugu$'
+says x.csv '^engine,version,algorithm,.*,matrices_per_s,gflops_per_s,.*,time_over_fugu,speed_up$'
 if command -v python3 >/dev/null; then
     expect 0 python3 -c '
 import csv, json
@@ -46,7 +53,9 @@ assert document["machine"]["start_bandwidth_gbytes_per_s"] > 0 and document["com
 for row, result in zip(rows, results):
     assert None not in row and None not in row.values() and set(row) == set(result)
     assert row["engine"] == "fugu" and float(row["gflops_per_s"]) > 0
-    assert int(row["batch_matrices"]) >= 1 and float(row["matrices_per_s"]) > 0
+    assert int(row["batch_matrices"]) % 16 == 0 and float(row["matrices_per_s"]) > 0
+    assert row["threads"] == "1" and row["speed_up"] == "" and int(row["batch_bytes"]) > 0
+    assert (row["memory_bound_gflops_per_s"] != "") == (row["place"] == "stream")
     for key in row:
         value = result[key]
         same = isinstance(value, str) and row[key] == value or \
@@ -59,6 +68,29 @@ expect 0 "$FUGU" bench --quick -q -t d -n 5 --place cache --backend cpu-ref --re
 says out.txt '^d +5x5 +cache'
 cases=$((cases + 1))
 ! grep -q stream out.txt || complain 'a place that was not asked for'
+expect 0 "$FUGU" info --tuning
+sed 's/^fugu-tuning,\([0-9]*\),built-in/fugu-tuning,\1,mine/' out.txt >mine.csv
+expect 0 "$FUGU" bench --quick -t d -n 5 --place cache --repeats 1 --tuning mine.csv --csv tuned.csv
+says out.txt '^kernels .*, tuning mine v[0-9]+ [0-9a-f]{8}$'
+says tuned.csv '^# tuning: mine v[0-9]+ [0-9a-f]{8}$'
+expect 0 "$FUGU" bench --quick -t s -n 3 --shapes all --place cache --repeats 1 --csv all.csv
+for shape in square,cache,3,3 tall4,cache,12,3 tall16,cache,48,3 wide2,cache,3,6 \
+    1024x128,cache,1024,128 2048x1024,cache,2048,1024 8192x1024,cache,8192,1024; do
+    says all.csv "^\"fugu\",.*,s,$shape,32,1,"
+done
+
+# threads: a speed-up, whatever it is
+expect 0 "$FUGU" bench --quick -t s,d -n 5,70 --threads 2 --repeats 1 --csv two.csv --json two.json
+says out.txt '^kernels .*, 2 threads, '
+says out.txt '^clock +wall time;'
+says out.txt ' out speed-up$'
+says out.txt '^d +70x70 +stream +[0-9,]+ .* [0-9.]+$'
+says out.txt '^speed-up: rate of all threads'
+says two.csv '^# clock: wall time$'
+says two.csv '^"fugu",.*,d,square,cache,70,70,32,2,.*,1,[0-9.]+$'
+says two.json '"speed_up": [0-9.]+$'
+expect 0 "$FUGU" bench --quick -t d -n 5 --threads auto --place cache --repeats 1
+says out.txt '^d +5x5 +cache'
 
 # peers: none, a good one, and all the ways to fail
 small=("$FUGU" bench --quick -t d -n 5 --place cache --repeats 2)
@@ -98,6 +130,11 @@ says out.txt '^d +5x5 +cache .* good fast$'
 says out.txt '^good fast +1 +[0-9.]+ +[0-9.]+ +[0-9.]+  T$'
 says out.txt '^good slow +1 .*  nothing$'
 says peers.csv '^"good","1\.0 of a script","fast","T",d,square,cache,5,5,'
+expect 0 "${small[@]}" --peer-dir peers --threads 2 --csv peers.csv
+says out.txt '^Peers have one thread'
+says peers.csv '^"good","1\.0 of a script","fast","T",d,square,cache,5,5,32,1,[0-9]+,[0-9]+,2,.*,,,,,,,$'
+cases=$((cases + 1))
+! grep -q 'good fast' out.txt || complain 'a peer with one thread beside two threads of fugu'
 peer able 'echo no way' 'echo ok'
 peer dying 'exit 3' 'echo ok'
 peer killed 'kill -9 $$' 'echo ok'

@@ -14,10 +14,11 @@ typedef struct buffer {
     size_t size;
 } buffer_t;
 
+/* Processor time of this process, as fugu bench takes its own. */
 static double now(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 

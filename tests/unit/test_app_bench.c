@@ -21,6 +21,9 @@ Test(bench, reads_sizes_and_shapes)
     cr_assert(shapes[2].fixed && shapes[2].rows == 1024 && shapes[2].cols == 128);
     cr_assert_str_eq(shapes[2].name, "1024x128");
     cr_assert(shapes[3].rows == 1 && shapes[3].cols == 2);
+    cr_assert_eq(bench_parse_shapes("5x6,all,wide2", shapes, &n, &err), GB10_OK, "%s", err.message);
+    cr_assert(n == 9 && shapes[0].rows == 5 && shapes[7].rows == 8192 && shapes[7].cols == 1024);
+    cr_assert(!strcmp(shapes[1].name, "square") && !strcmp(shapes[8].name, "wide2"));
 }
 
 Test(bench, refuses_wrong_lists_by_word)
@@ -30,8 +33,9 @@ Test(bench, refuses_wrong_lists_by_word)
     } size_cases[] = {{"", "''"},     {"4,", "''"},   {"4,x,8", "'x'"},     {"0", "'0'"},
                       {"-4", "'-4'"}, {"4 ", "'4 '"}, {"65537", "'65537'"}, {"4;8", "'4;8'"}},
       shape_cases[] = {
-          {"", "''"},     {"tall", "'tall'"},   {"square4", "'square4'"}, {"4x", "'4x'"},
-          {"x4", "'x4'"}, {"4x4x4", "'4x4x4'"}, {"square,,wide2", "''"},  {"0x4", "'0x4'"}};
+          {"", "''"},        {"tall", "'tall'"},   {"square4", "'square4'"}, {"4x", "'4x'"},
+          {"x4", "'x4'"},    {"4x4x4", "'4x4x4'"}, {"square,,wide2", "''"},  {"0x4", "'0x4'"},
+          {"alls", "'alls'"}};
     char many[1024] = "1";
     gb10_error_t err;
     int n;
@@ -52,8 +56,10 @@ Test(bench, refuses_wrong_lists_by_word)
     for (int i = 0; i < BENCH_SIZES_MAX; i++)
         strcat(many, ",1");
     int64_t sizes[BENCH_SIZES_MAX];
+    bench_shape_t shapes[BENCH_SHAPES_MAX];
     err = (gb10_error_t){0};
     cr_expect_eq(bench_parse_sizes(many, sizes, &n, &err), GB10_ERR_USAGE);
+    cr_expect_eq(bench_parse_shapes("all,all,all,all,all", shapes, &n, &err), GB10_ERR_USAGE);
 }
 
 Test(bench, counts_each_byte_once)
@@ -79,22 +85,62 @@ Test(bench, bounds_are_the_smaller_of_peak_and_memory)
     cr_expect(isnan(bench_bound(&c, NAN, 10e9)));
 }
 
+Test(bench, groups_are_full)
+{
+    static const struct {
+        gb10_dtype_t dtype;
+        int64_t m, n, want;
+    } cases[] = {{GB10_D, 4, 4, 16},   {GB10_S, 16, 256, 16}, {GB10_D, 17, 17, 8},
+                 {GB10_S, 64, 64, 16}, {GB10_C, 64, 64, 16},  {GB10_Z, 64, 64, 8},
+                 {GB10_D, 65, 64, 1},  {GB10_S, 65, 65, 1},   {GB10_D, 256, 16, 16}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bench_case_t c = {.dtype = cases[i].dtype, .m = cases[i].m, .n = cases[i].n};
+        cr_expect_eq(bench_group(&c), cases[i].want, "case %zu", i);
+    }
+}
+
 Test(bench, batches_fit_their_place)
 {
-    int64_t cache = 32 << 20;
-    bench_case_t c = {.dtype = GB10_D, .place = BENCH_CACHE, .m = 16, .n = 16};
-    cr_expect_eq(bench_batch(&c, cache), 128, "256 KB of 2 KB");
-    c.place = BENCH_STREAM;
-    cr_expect(bench_bytes_in(&c) * (double)bench_batch(&c, cache) > (double)cache);
-    c.m = c.n = 8192;
-    cr_expect_eq(bench_batch(&c, cache), 2);
-    c.place = BENCH_CACHE;
-    cr_expect_eq(bench_batch(&c, cache), 1);
+    int64_t level2 = 512 << 10, last = 32 << 20;
+    for (int threads = 1; threads <= 3; threads += 2) {
+        /* 16 x 16 doubles: 2 KB in, 6272 bytes out */
+        bench_case_t c = {
+            .dtype = GB10_D, .place = BENCH_CACHE, .m = 16, .n = 16, .nb = 32, .threads = threads};
+        cr_expect_eq(bench_batch(&c, level2, last), 16 * threads, "31 fit: one group");
+        c.m = c.n = 8; /* 512 and 1600 bytes */
+        cr_expect_eq(bench_batch(&c, level2, last), threads == 1 ? 112 : 336, "124, 372 fit");
+        c.place = BENCH_STREAM;
+        int64_t count = bench_batch(&c, level2, last);
+        cr_expect(bench_bytes_in(&c) * (double)count > (double)last);
+        cr_expect_eq(count % (16 * threads), 0);
+        c.m = c.n = 8192;
+        cr_expect_eq(bench_batch(&c, level2, last), threads == 1 ? 2 : 3);
+        c.place = BENCH_CACHE;
+        cr_expect_eq(bench_batch(&c, level2, last), threads);
+        c.m = 16384, c.n = 8;
+        cr_expect_eq(bench_batch(&c, level2, last), 16 * threads, "a group, although too large");
+    }
+}
+
+Test(bench, one_thread_finds_its_matrices_in_the_batch_of_all)
+{
+    for (int64_t n = 1; n <= 512; n = n + 1 + n / 8)
+        for (int place = 0; place < 2; place++)
+            for (int threads = 2; threads <= 5; threads++) {
+                bench_case_t all = {.dtype = GB10_D, .m = n, .n = n, .nb = 32};
+                all.place = (bench_place_t)place;
+                bench_case_t one = all;
+                all.threads = threads;
+                one.threads = 1;
+                cr_expect(bench_batch(&one, 1 << 20, 8 << 20) <=
+                          bench_batch(&all, 1 << 20, 8 << 20));
+            }
 }
 
 Test(bench, scales_to_whole_batches)
 {
-    bench_case_t c = {.place = BENCH_CACHE, .count = 100};
+    bench_case_t c = {.dtype = GB10_D, .place = BENCH_CACHE, .m = 65, .n = 65, .threads = 2};
+    c.count = 100;
     cr_expect_eq(bench_scale(&c, 100, 0.004, 0.010), 300);
     cr_expect_eq(bench_scale(&c, 100, 0.010, 0.010), 100);
     cr_expect_eq(bench_scale(&c, 100, 1, 0.010), 100, "never fewer");
@@ -102,6 +148,9 @@ Test(bench, scales_to_whole_batches)
     cr_expect_eq(bench_scale(&c, 100, 0, 0.010), 6400);
     c.place = BENCH_STREAM;
     cr_expect_eq(bench_scale(&c, 7, 0.004, 0.010), 18);
+    cr_expect_eq(bench_scale(&c, 7, 0.005, 0.012), 18, "17, but two threads");
+    c.m = c.n = 8;
+    cr_expect_eq(bench_scale(&c, 32, 0.004, 0.010), 96, "80, but 32 at a time");
 }
 
 Test(bench, takes_the_middle)
