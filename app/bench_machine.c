@@ -122,7 +122,8 @@ static void multiply_floats(void *ctx, int64_t part, int worker)
 {
     enum { N = PEAK_N, SIZE = PEAK_N * PEAK_N };
     const bench_machine_t *machine = ctx;
-    float *a = (float *)((double *)machine->work + (2 + machine->threads) * (ptrdiff_t)SIZE);
+    void *floats = (double *)machine->work + (2 + machine->threads) * (ptrdiff_t)SIZE;
+    float *a = floats;
     sgemm_fn *gemm = (sgemm_fn *)dlsym(machine->library, "cblas_sgemm");
     (void)worker;
     gemm(COLUMNS, PLAIN, PLAIN, N, N, N, 1, a, N, a + SIZE, N, 0, a + (2 + part) * SIZE, N);

@@ -133,13 +133,12 @@ INLINE void N(store_row)(const work_t *q, REAL *row, int64_t n, int64_t i, N(sho
     const REAL *from = q->A + i * SW;
     for (; c + VL <= end; c += VL) {
         vec_t x = load(from + c % SW);
-        if (show == N(SHOW_V) && c + VL > diagonal)
-            x = (vec_t)((index_t)x & (N(numbers)() <
-                                      (index_t){0} + (INDEX)(diagonal - c < 0 ? 0 : diagonal - c)));
-        if (show == N(SHOW_R) && c < diagonal)
-            x = (vec_t)((index_t)x &
-                        (N(numbers)() >=
-                         (index_t){0} + (INDEX)(diagonal - c > VL ? VL : diagonal - c)));
+        int64_t left = diagonal - c < 0 ? 0 : min64(diagonal - c, VL); /* below the diagonal */
+        index_t below = N(numbers)() < (index_t){0} + (INDEX)left;
+        if (show == N(SHOW_V) && left < VL)
+            x = (vec_t)((index_t)x & below);
+        if (show == N(SHOW_R) && left > 0)
+            x = (vec_t)((index_t)x & ~below);
         memcpy(row + c, &x, sizeof x);
         from += c % SW + VL == SW ? q->strip : 0;
     }

@@ -165,9 +165,9 @@ INLINE bool N(any)(index_t mask)
 
 #include "kernels/cpu/fast_body.h"
 
-#include "kernels/cpu/lanes_body.h"
+#include "kernels/cpu/fast_lanes.h"
 
-#include "kernels/cpu/lanes_moves.h"
+#include "kernels/cpu/fast_lanes_moves.h"
 
 /* ---- the batch ---- */
 

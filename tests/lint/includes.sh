@@ -14,7 +14,7 @@ trap 'rm -f "$found"' EXIT
 libc='<(assert|complex|ctype|errno|fcntl|fenv|float|fnmatch|getopt|inttypes|libgen|limits|locale'
 libc+='|math|pthread|sched|setjmp|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib'
 libc+='|string|strings|time|unistd|sys/(file|mman|mount|resource|stat|statvfs|time|types|wait))\.h>'
-intrinsics='<(immintrin|arm_neon)\.h>'
+intrinsics='<(immintrin|emmintrin|arm_neon)\.h>'
 # What a backend sees of the library: the public header and the table of operations.
 contract='"kernels/(gb10|backend)\.h"'
 core='"kernels/core/[a-z0-9_]+\.h"'

@@ -1,4 +1,4 @@
-/* In and out of the lanes of lanes_body.h, and the batch; part of fast_type.h. */
+/* In and out of the lanes of fast_lanes.h, and the batch; part of fast_type.h. */
 
 /* Exchanges the off-diagonal blocks of size d of VL vectors of VL numbers; d is a constant. */
 INLINE void N(exchange)(vec_t *x, int d)
