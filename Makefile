@@ -4,6 +4,7 @@ CC ?= cc
 CFLAGS ?= -O2 -g
 BUILD ?= build
 prefix ?= /usr/local
+KERNEL_OPT ?= -O3
 WITH_SCALAPACK ?= auto
 .DEFAULT_GOAL := all
 
@@ -71,7 +72,7 @@ $(BUILD)/obj/%.o: %.c
 define isa_rule
 $(BUILD)/obj/%_isa.$(1).o: %_isa.c
 	@mkdir -p $$(@D)
-	$(CC) $(BASE) $(CFLAGS) -O3 $(ISA_FLAGS_$(1)) -DGB10_ISA=$(1) -c -o $$@ $$<
+	$(CC) $(BASE) $(CFLAGS) $(KERNEL_OPT) $(ISA_FLAGS_$(1)) -DGB10_ISA=$(1) -c -o $$@ $$<
 endef
 $(foreach i,$(ISAS),$(eval $(call isa_rule,$(i))))
 
@@ -139,17 +140,17 @@ bench: all ## make the peers that can be had, measure fugu and them, write build
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 .PHONY: asan
 asan: ## unit and kernel tests under AddressSanitizer and UBSan
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" test-build
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" KERNEL_OPT=-O0 test-build
 	@FUGU_TEST_SHORT=1 ASAN_OPTIONS=detect_leaks=1 tests/run.sh $(BUILD)/asan unit
 
 .PHONY: tsan
 tsan: ## the tests of threads under ThreadSanitizer
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan CFLAGS="-O1 -g -fsanitize=thread" $(BUILD)/tsan/plain/tests/kernels/test_threads
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan CFLAGS="-O1 -g -fsanitize=thread" KERNEL_OPT=-O0 $(BUILD)/tsan/plain/tests/kernels/test_threads
 	OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 $(BUILD)/tsan/plain/tests/kernels/test_threads
 
 .PHONY: coverage
 coverage: ## line coverage of all tests, per folder and file (gcov); minutes
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/coverage CFLAGS="-O1 -g --coverage" test-build
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/coverage CFLAGS="-O1 -g --coverage" KERNEL_OPT=-O0 test-build
 	@find $(BUILD)/coverage -name '*.gcda' -delete
 	@code=0; tests/run.sh $(BUILD)/coverage unit mpi cli io || code=$$?; \
 	    tests/lint/coverage.sh $(BUILD)/coverage && exit $$code

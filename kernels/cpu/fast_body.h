@@ -357,7 +357,7 @@ typedef struct N(dots) {
 /* Lanes of a leaf's columns from c0 to c1-1. */
 INLINE index_t N(lane_mask)(int v, int64_t c0, int64_t c1)
 {
-    index_t lane;
+    index_t lane = {0};
     UNROLL for (int l = 0; l < (int)VL; l++) lane[l] = (v * (int)VL + l) / PARTS;
     return (lane >= (index_t){0} + (INDEX)c0) & (lane < (index_t){0} + (INDEX)c1);
 }
@@ -372,6 +372,7 @@ INLINE void N(sweep_row)(bool update, bool sum, REAL *row, int64_t j, int64_t ne
     UNROLL for (int v = 0; v < LEAF_VECTORS; v++) r[v] = load(row + v * VL);
     if (update) {
         REAL xr = row[PARTS * j], xi = row[PARTS * j + CPLX];
+        (void)xi;
         UNROLL for (int v = 0; v < LEAF_VECTORS; v++)
         {
             r[v] = vfnma(splat(xr), step->v[v], r[v]);
@@ -382,6 +383,7 @@ INLINE void N(sweep_row)(bool update, bool sum, REAL *row, int64_t j, int64_t ne
     }
     if (sum) {
         REAL yr = row[PARTS * next], yi = row[PARTS * next + CPLX];
+        (void)yi;
         UNROLL for (int v = 0; v < LEAF_VECTORS; v++)
         {
             re[v] = vfma(splat(yr), r[v], re[v]);
@@ -487,6 +489,7 @@ static void N(larfg)(const N(leaf_t) * f, int64_t j, int64_t row, N(larfg_t) * h
     double re = h->alpha[0], im = h->alpha[1];
     h->beta = -copysign(sqrt(FMA_D(re, re, FMA_D(im, im, h->tail))), re);
     double d = re - h->beta, square = FMA_D(d, d, im * im);
+    (void)square;
     h->tau[0] = -d / h->beta;
     h->tau[1] = CPLX ? -im / h->beta : 0;
     h->inv[0] = CPLX ? d / square : 1 / d;

@@ -132,8 +132,9 @@ static inline int64_t lane_width(int64_t n)
 }
 
 /* Columns that a lane tile updates together, rows of a tile of T. */
-#define LANE_COLUMNS (CPLX ? 1 : TILE_SUMS / PANEL > 4 ? 4 : TILE_SUMS / PANEL)
-#define LANE_ROWS    (CPLX ? 1 : TILE_SUMS / PANEL > 4 ? 4 : TILE_SUMS / PANEL)
+#define LANE_COLUMNS      (CPLX ? 1 : TILE_SUMS / PANEL > 4 ? 4 : TILE_SUMS / PANEL)
+#define LANE_COLUMNS_MOST 4
+#define LANE_ROWS         (CPLX ? 1 : TILE_SUMS / PANEL > 4 ? 4 : TILE_SUMS / PANEL)
 
 #define LETTER s
 #define REAL   float

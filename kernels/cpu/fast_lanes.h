@@ -306,10 +306,10 @@ INLINE void N(lane_panel)(int w, REAL *a, int64_t rs, int64_t rows, REAL *v, int
 INLINE void N(lane_update)(int w, int nc, const REAL *v, int64_t vs, REAL *c, int64_t rs,
                            int64_t rows, num_t t[PANEL][PANEL])
 {
-    num_t W[PANEL][LANE_COLUMNS];
+    num_t W[PANEL][LANE_COLUMNS_MOST];
     UNROLL for (int a = 0; a < w; a++) UNROLL for (int b = 0; b < nc; b++) W[a][b] = N(zero)();
     for (int64_t end = rows; end > 0; end -= LANE_RUN) {
-        num_t part[PANEL][LANE_COLUMNS];
+        num_t part[PANEL][LANE_COLUMNS_MOST];
         UNROLL for (int a = 0; a < w; a++) UNROLL for (int b = 0; b < nc; b++) part[a][b] =
             N(zero)();
         for (int64_t i = end - 1; i >= 0 && i >= end - LANE_RUN; i--)

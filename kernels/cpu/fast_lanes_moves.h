@@ -3,7 +3,7 @@
 /* Exchanges the off-diagonal blocks of size d of VL vectors of VL numbers; d is a constant. */
 INLINE void N(exchange)(vec_t *x, int d)
 {
-    index_t low, high;
+    index_t low = {0}, high = {0};
     UNROLL for (int l = 0; l < (int)VL; l++)
     {
         low[l] = l & d ? (int)VL + l - d : l;
@@ -36,7 +36,7 @@ INLINE void N(take_apart)(REAL *to, const REAL *from)
     vec_t x[PARTS];
     memcpy(x, from, sizeof x);
 #if CPLX
-    index_t even, odd;
+    index_t even = {0}, odd = {0};
     UNROLL for (int l = 0; l < (int)VL; l++)
     {
         even[l] = 2 * l;
@@ -53,7 +53,7 @@ INLINE void N(put_together)(REAL *to, const REAL *from)
     vec_t x[PARTS] = {load(from)};
 #if CPLX
     vec_t re = x[0], im = load(from + VL);
-    index_t first, second;
+    index_t first = {0}, second = {0};
     UNROLL for (int l = 0; l < (int)VL; l++)
     {
         first[l] = l / 2 + (l & 1) * (int)VL;
@@ -263,9 +263,9 @@ static void N(lanes_some)(const lanes_t *q, const gb10_geqrf_args_t *args, int64
     double since = times ? gb10_seconds() : 0;
     const gb10_view_t *const out[] = {args->V, args->T, args->R, args->tau, args->packed};
 #define LANE_ARRAY(name) (q->name + g * q->size)
-#define FOR_GROUPS(g)    for (int64_t g = 0; g < count; g++)
+#define FOR_GROUPS       for (int64_t g = 0; g < count; g++)
 #define VALID            min64(VL, args->A->count - (g0 + g) * VL)
-    FOR_GROUPS(g)
+    FOR_GROUPS
     {
         int *shift = q->shift + g * q->n * VL;
         uint8_t *info = q->info + g * VL;
@@ -276,7 +276,7 @@ static void N(lanes_some)(const lanes_t *q, const gb10_geqrf_args_t *args, int64
                 (uint8_t)(q->odd[g] ? N(lane_prepare)(q, LANE_ARRAY(A), shift, l) : GB10_INFO_OK);
     }
     gb10_lap(&since, times ? &times->pack : NULL);
-    FOR_GROUPS(g)
+    FOR_GROUPS
     {
         N(group_t) group = {LANE_ARRAY(A), LANE_ARRAY(V), LANE_ARRAY(T), LANE_ARRAY(tau)};
         N(lane_factor)(q, &group);
@@ -285,7 +285,7 @@ static void N(lanes_some)(const lanes_t *q, const gb10_geqrf_args_t *args, int64
     for (int64_t g = 0; g < count && args->T && q->k > PANEL; g++)
         N(lane_form_t)(q, LANE_ARRAY(V), LANE_ARRAY(T), q->X);
     gb10_lap(&since, times ? &times->form_t : NULL);
-    FOR_GROUPS(g)
+    FOR_GROUPS
     {
         int64_t b = (g0 + g) * VL;
         uint8_t *info = q->info + g * VL;

@@ -71,8 +71,8 @@ INLINE void N(keep)(REAL *p, vec_t v)
 /* i x for complex x: (-im, re). */
 INLINE vec_t N(turn)(vec_t x)
 {
-    index_t swap;
-    vec_t sign;
+    index_t swap = {0};
+    vec_t sign = {0};
     UNROLL for (int l = 0; l < (int)VL; l++)
     {
         swap[l] = l ^ 1;
@@ -116,7 +116,7 @@ INLINE vec_t N(absolute)(vec_t x)
 /* 0, 1, 2 ... */
 INLINE index_t N(numbers)(void)
 {
-    index_t n;
+    index_t n = {0};
     UNROLL for (int l = 0; l < (int)VL; l++) n[l] = l;
     return n;
 }
@@ -124,7 +124,7 @@ INLINE index_t N(numbers)(void)
 /* a b, lane by lane. */
 INLINE vec_t N(product)(vec_t a, vec_t b)
 {
-    index_t re, im;
+    index_t re = {0}, im = {0};
     UNROLL for (int l = 0; l < (int)VL; l++)
     {
         re[l] = l & ~1;
