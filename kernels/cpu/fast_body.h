@@ -242,7 +242,7 @@ INLINE int64_t N(piece)(const N(update_t) * u, int64_t s, REAL **c)
 }
 
 /* One strip's part of a work area. */
-#define AREA(name) ((mat_t){name + (s - s0) * wide, SW})
+#define AREA(name) ((mat_t){(name) + (s - s0) * wide, SW})
 
 /* C <- (I - V T^H V^H) C for one group of strips. Rows in runs whose V stays in the first cache. */
 static void N(update_group)(void *ctx, int64_t part, int worker)
