@@ -347,8 +347,10 @@ static gb10_status_t factor_all(qr_run_t *run, gb10_error_t *err)
     if (status != GB10_OK)
         app_die(&run->app, err); /* the others wait for messages */
     status = pipeline_finish(pipeline, &run->stats, err);
+    double written = app_now();
     if (status == GB10_OK)
         status = io_output_sync(run->output, err);
+    run->sync_seconds = app_now() - written;
     GB10_TRY(dist_agree(team, status, err, &origin));
 cleanup:
     pipeline_free(pipeline);
@@ -436,7 +438,9 @@ static gb10_status_t run_all(qr_run_t *run, gb10_error_t *err)
     if (run->options->scalapack > 0)
         GB10_TRY(cross_check(run, err));
     GB10_TRY(stats_reduce(&run->stats, &run->app.team, &run->units_min, &run->units_max, err));
+    double done = app_now();
     GB10_TRY(finish(run, err));
+    run->sync_seconds += app_now() - done;
     run->seconds = app_now() - start;
 cleanup:
     return status;

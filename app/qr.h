@@ -63,6 +63,7 @@ typedef struct qr_run {
     int64_t units_min, units_max;
     cross_result_t cross;
     double seconds, cross_seconds;
+    double sync_seconds; /* behind the last write, until the output is on the disk with its name */
 } qr_run_t;
 
 /* ---- report.c ---- */

@@ -317,6 +317,7 @@ gb10_status_t report_json(const qr_run_t *run, int exit_code, gb10_error_t *err)
     json_int(&j, "bytes_in", run->stats.bytes_read);
     json_int(&j, "bytes_out", run->output_bytes);
     json_real(&j, "seconds", run->seconds);
+    json_real(&j, "sync_seconds", run->sync_seconds);
     json_real(&j, "scalapack_seconds", run->cross_seconds);
     json_int(&j, "ranks", run->app.team.size);
     json_int(&j, "nodes", run->app.team.nodes);

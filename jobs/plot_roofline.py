@@ -58,6 +58,8 @@ def curves(rows):
         best[n] = max(share, best.get(n, 0))
 
     for row in rows:
+        if not row["share_of_peak_percent"]:
+            continue  # a peer with one thread beside the peak of several
         n = min(int(row["m"]), int(row["n"]))
         share = float(row["share_of_peak_percent"])
         keep(row["engine"], n, share)
