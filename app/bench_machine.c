@@ -122,8 +122,8 @@ static void multiply_floats(void *ctx, int64_t part, int worker)
 {
     enum { N = PEAK_N, SIZE = PEAK_N * PEAK_N };
     const bench_machine_t *machine = ctx;
-    void *floats = (double *)machine->work + (2 + machine->threads) * (ptrdiff_t)SIZE;
-    float *a = floats;
+    const size_t behind = (size_t)(2 + machine->threads) * SIZE * sizeof(double);
+    float *a = (float *)(void *)((char *)machine->work + behind);
     sgemm_fn *gemm = (sgemm_fn *)dlsym(machine->library, "cblas_sgemm");
     (void)worker;
     gemm(COLUMNS, PLAIN, PLAIN, N, N, N, 1, a, N, a + SIZE, N, 0, a + (2 + part) * SIZE, N);

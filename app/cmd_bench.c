@@ -26,8 +26,8 @@ static const cli_option_t options_table[] = {
     {"cases", "sizes", 'n', CLI_TEXT, AT(sizes), "LIST", NULL, NULL,
      "sizes n = min(rows, columns) (default " SIZES "; with --quick " QUICK_SIZES ")", 0, 0},
     {"cases", "shapes", 0, CLI_TEXT, AT(shapes), "LIST", "square", NULL,
-     "square, tall4 (4n x n), tall16 (16n x n), wide2 (n x 2n), single shapes like 1024x128, or "
-     "all: " BENCH_ALL_SHAPES,
+     "square, tall4 (4n x n), tall16 (16n x n), wide2 (n x 2n), single shapes like 1024x128; all: "
+     "those four, 1024x128, 2048x1024 and 8192x1024",
      0, 0},
     {"cases", "types", 't', CLI_SET, AT(types), "LIST", "s,d,c,z", "s|d|c|z", "element types", 0,
      0},

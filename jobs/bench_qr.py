@@ -4,8 +4,8 @@
 Makes a file of 64 x 64 float64 matrices, reads it once so that it is in the page cache, factors it,
 and prints the wall time, what each stage did and waited, and the share of the time that is not
 reading, computing or writing. Beside it: plain reads and writes of as many bytes; the time that
-fugu bench needs to factor as many matrices, without files; and, when h5py and SciPy are there and n <= 64, a loop
-over some of the matrices with LAPACK's geqrf. Its files are removed at the end.
+fugu bench needs to factor as many matrices, without files; and, when h5py and SciPy are there and
+n <= 64, a loop over some of the matrices with LAPACK's geqrf. Its files are removed at the end.
 
 Usage: bench_qr.py [--size 1G] [--n 64] [--ranks 1] [--threads 1] [--repeats 3] [--fugu build/fugu]
                    [--dir FOLDER] [-- options of fugu qr]
@@ -221,7 +221,8 @@ def main():
         runs = factor(options, source, target)
         summary = runs[0]["summary"]
         print(f"{matrices:,} matrices {options.n} x {options.n} float64, "
-              f"{os.path.getsize(source) * 1e-6:,.0f} MB in, {runs[0]['bytes'] * 1e-6:,.0f} MB out; "
+              f"{os.path.getsize(source) * 1e-6:,.0f} MB in, "
+              f"{runs[0]['bytes'] * 1e-6:,.0f} MB out; "
               f"ranks: {options.ranks}, threads of each: {options.threads}")
         print(f"fugu {summary['version']} ({summary['git']}), backend {summary['backend']} "
               f"({summary['instruction_set']}), {time.strftime('%Y-%m-%d')}")

@@ -4,7 +4,8 @@
 
 # refused before anything is measured
 for o in '--types q' '--sizes 4,,8' '--sizes x' '--sizes 0' '--sizes 4x' '--shapes round' \
-    '--shapes 4x' '--shapes 4x0' '--shapes square,' '--shapes all,,4x4' '--threads x' '--threads 1025' '--nb 0' '--place disk' \
+    '--shapes 4x' '--shapes 4x0' '--shapes square,' '--shapes all,,4x4' '--threads x' '--threads 1025' \
+    '--nb 0' '--place disk' \
     '--backend cuda' '--peer-timeout 0' '--repeats 100'; do
     # shellcheck disable=SC2086 # an option and its value
     expect 2 "$FUGU" bench $o
@@ -132,7 +133,8 @@ says out.txt '^good slow +1 .*  nothing$'
 says peers.csv '^"good","1\.0 of a script","fast","T",d,square,cache,5,5,'
 expect 0 "${small[@]}" --peer-dir peers --threads 2 --csv peers.csv
 says out.txt '^Peers have one thread'
-says peers.csv '^"good","1\.0 of a script","fast","T",d,square,cache,5,5,32,1,[0-9]+,[0-9]+,2,.*,,,,,,,$'
+row='^"good","1\.0 of a script","fast","T"'
+says peers.csv "$row"',d,square,cache,5,5,32,1,[0-9]+,[0-9]+,2,.*,,,,,,,$'
 cases=$((cases + 1))
 ! grep -q 'good fast' out.txt || complain 'a peer with one thread beside two threads of fugu'
 peer able 'echo no way' 'echo ok'
