@@ -12,7 +12,7 @@ enum {
     VIEWS_MAX = 6,
     ARRAYS_MAX = 4,
     SLICE_BYTES = 64 << 10, /* of input: what a slice takes from the counter, at least           */
-    LANES_SIDE = 112,        /* up to this min(m, n) kernels put one matrix into each lane of ... */
+    LANES_SIDE = 112,       /* up to this min(m, n) kernels put one matrix into each lane of ... */
     LANES = 64,             /* ... vectors: slices are multiples of this, */
     LANES_LEAST = 16,       /* or of this when a thread would get too few */
     SLICES_WANTED = 4       /* slices a thread, so that all end at about the same time           */
