@@ -2,7 +2,6 @@
 #include "kernels/cpu/fast.h"
 
 #include <float.h>
-#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -96,24 +95,20 @@ enum {
     LANE_RUN = 16,         /* lanes: rows summed in one run ...                                 */
     LANE_ROWS_MOST = 256,  /* ... and largest m: 16 runs are simply added up                    */
     TEAM_LEAST = 1 << 17,  /* multiplications of an update that a team shares                   */
-    LANE_LARGEST = 16384   /* lanes: largest m n   */
+    LANE_LARGEST = 16384   /* lanes: largest m n                                              */
 };
 
 /* Fused where the machine has it; written out, since contraction is off. */
 #if (defined(__FMA__) || defined(__aarch64__)) && !defined(GB10_TWICE)
-#define FMA_F(a, b, c) __builtin_fmaf(a, b, c)
 #define FMA_D(a, b, c) __builtin_fma(a, b, c)
 #else
-#define FMA_F(a, b, c) ((a) * (b) + (c))
 #define FMA_D(a, b, c) ((a) * (b) + (c))
 #endif
 
-#define INLINE         static inline __attribute__((always_inline))
-#define NOINLINE       __attribute__((noinline))
-#define ALIGNED        __attribute__((aligned(64)))
-#define UNROLL         _Pragma("GCC unroll 16")
-#define JOIN3(a, b, c) a##_##b##_##c
-#define JOIN(a, b, c)  JOIN3(a, b, c)
+#define INLINE   static inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
+#define ALIGNED  __attribute__((aligned(64)))
+#define UNROLL   _Pragma("GCC unroll 16")
 
 static inline int64_t round_up(int64_t n, int64_t to)
 {
@@ -131,10 +126,10 @@ static inline int64_t lane_width(int64_t n)
     return n % 16 == 0 ? n + 1 : n;
 }
 
-/* Columns that a lane tile updates together, rows of a tile of T. */
-#define LANE_COLUMNS      (CPLX ? 1 : TILE_SUMS / PANEL > 4 ? 4 : TILE_SUMS / PANEL)
-#define LANE_COLUMNS_MOST 4
-#define LANE_ROWS         (CPLX ? 1 : TILE_SUMS / PANEL > 4 ? 4 : TILE_SUMS / PANEL)
+/* Lanes: columns that one tile updates together, and rows of a tile of T. */
+enum { LANE_TILE_MOST = 4 };
+#define LANE_TILE                                                                                  \
+    (CPLX ? 1 : TILE_SUMS / PANEL > LANE_TILE_MOST ? LANE_TILE_MOST : TILE_SUMS / PANEL)
 
 #define LETTER s
 #define REAL   float

@@ -15,7 +15,7 @@ typedef struct lanes_t {
     int64_t size;   /* numbers of a group's arrays                         */
     REAL *A, *V, *T, *tau, *X;
     int *shift; /* n x VL */
-    bool *odd;  /* VL a group: the lane needs more than the usual */
+    bool *odd;  /* one a group: some lane needs more than the usual */
     uint8_t *info;
 } lanes_t;
 
@@ -306,10 +306,10 @@ INLINE void N(lane_panel)(int w, REAL *a, int64_t rs, int64_t rows, REAL *v, int
 INLINE void N(lane_update)(int w, int nc, const REAL *v, int64_t vs, REAL *c, int64_t rs,
                            int64_t rows, num_t t[PANEL][PANEL])
 {
-    num_t W[PANEL][LANE_COLUMNS_MOST];
+    num_t W[PANEL][LANE_TILE_MOST];
     UNROLL for (int a = 0; a < w; a++) UNROLL for (int b = 0; b < nc; b++) W[a][b] = N(zero)();
     for (int64_t end = rows; end > 0; end -= LANE_RUN) {
-        num_t part[PANEL][LANE_COLUMNS_MOST];
+        num_t part[PANEL][LANE_TILE_MOST];
         UNROLL for (int a = 0; a < w; a++) UNROLL for (int b = 0; b < nc; b++) part[a][b] =
             N(zero)();
         for (int64_t i = end - 1; i >= 0 && i >= end - LANE_RUN; i--)
@@ -355,9 +355,9 @@ INLINE void N(lane_step)(int w, N(lane_shape_t) q, const N(group_t) * g, int64_t
     REAL *a = g->A + p * rs, *v = g->V + p * vs + p * PARTS * VL;
     REAL *t0 = g->T + p % q.nb * vs + p * PARTS * VL;
     N(lane_panel)(w, a + p * PARTS * VL, rs, rows, v, vs, g->tau + p * PARTS * VL, t);
-    for (; j + LANE_COLUMNS <= q.n; j += LANE_COLUMNS)
-        N(lane_update)(w, LANE_COLUMNS, v, vs, a + j * PARTS * VL, rs, rows, t);
-    if (q.n - j == 2 && LANE_COLUMNS > 2)
+    for (; j + LANE_TILE <= q.n; j += LANE_TILE)
+        N(lane_update)(w, LANE_TILE, v, vs, a + j * PARTS * VL, rs, rows, t);
+    if (q.n - j == 2 && LANE_TILE > 2)
         N(lane_update)(w, 2, v, vs, a + j * PARTS * VL, rs, rows, t);
     else
         for (; j < q.n; j++)
@@ -398,10 +398,10 @@ static void N(lane_factor)(const lanes_t *q, const N(group_t) * g)
 INLINE void N(lane_cross)(int nl, int w, const REAL *u, const REAL *v, int64_t vs, int64_t rows,
                           const REAL *t, int64_t ts, REAL *x)
 {
-    num_t S[LANE_ROWS][PANEL];
+    num_t S[LANE_TILE_MOST][PANEL];
     UNROLL for (int l = 0; l < nl; l++) UNROLL for (int c = 0; c < w; c++) S[l][c] = N(zero)();
     for (int64_t end = rows; end > 0; end -= LANE_RUN) {
-        num_t part[LANE_ROWS][PANEL];
+        num_t part[LANE_TILE_MOST][PANEL];
         UNROLL for (int l = 0; l < nl; l++) UNROLL for (int c = 0; c < w; c++) part[l][c] =
             N(zero)();
         for (int64_t i = end - 1; i >= 0 && i >= end - LANE_RUN; i--)
@@ -424,7 +424,7 @@ INLINE void N(lane_cross)(int nl, int w, const REAL *u, const REAL *v, int64_t v
 INLINE void N(lane_join)(int nl, int w, const REAL *t1, int64_t ts, int64_t count, const REAL *x,
                          REAL *t12)
 {
-    num_t S[LANE_ROWS][PANEL];
+    num_t S[LANE_TILE_MOST][PANEL];
     UNROLL for (int l = 0; l < nl; l++) UNROLL for (int c = 0; c < w; c++) S[l][c] = N(zero)();
     for (int64_t r = 0; r < count; r++)
         UNROLL for (int l = 0; l < nl; l++) UNROLL for (int c = 0; c < w; c++) S[l][c] =
@@ -448,12 +448,12 @@ INLINE void N(lane_t_step)(int w, const lanes_t *q, const REAL *V, REAL *T, REAL
     N(lane_join)                                                                                   \
     (nl, w, t + l * vs + l * PARTS * VL, vs, b - l, X + l * PANEL * PARTS * VL,                    \
      T + l * vs + p * PARTS * VL)
-    for (; l + LANE_ROWS <= b; l += LANE_ROWS)
-        LANE_CROSS(LANE_ROWS);
+    for (; l + LANE_TILE <= b; l += LANE_TILE)
+        LANE_CROSS(LANE_TILE);
     for (; l < b; l++)
         LANE_CROSS(1);
-    for (l = 0; l + LANE_ROWS <= b; l += LANE_ROWS)
-        LANE_JOIN(LANE_ROWS);
+    for (l = 0; l + LANE_TILE <= b; l += LANE_TILE)
+        LANE_JOIN(LANE_TILE);
     for (; l < b; l++)
         LANE_JOIN(1);
 #undef LANE_CROSS
