@@ -40,8 +40,10 @@ INLINE REAL *N(at)(const work_t *q, int64_t i, int64_t j)
 /* ---- W = V^H C over `rows` rows, one tile of na columns of V x nv vectors ---- */
 
 /* Sums run from the last row to the first: v's 1 and often the largest entries are at the top, and
- * small terms added on top of a large one would cost its last bits. */
-INLINE void N(tn_tile)(int na, int nv, bool add, mat_t V, mat_t C, int64_t rows, mat_t W)
+ * small terms added on top of a large one would cost its last bits. The numbers at `ahead`, laid
+ * out as C, are fetched on the way; NULL: none. */
+INLINE void N(tn_tile)(int na, int nv, bool add, mat_t V, mat_t C, int64_t rows, mat_t W,
+                       const REAL *ahead)
 {
     vec_t re[TILE_SUMS][STRIP], im[TILE_SUMS][STRIP];
     (void)im;
@@ -52,6 +54,8 @@ INLINE void N(tn_tile)(int na, int nv, bool add, mat_t V, mat_t C, int64_t rows,
     }
     for (int64_t i = rows - 1; i >= 0; i--) {
         const REAL *c = C.p + i * C.rs, *x = V.p + i * V.rs;
+        if (ahead)
+            __builtin_prefetch(ahead + i * C.rs);
         UNROLL for (int a = 0; a < na; a++) UNROLL for (int v = 0; v < nv; v++)
         {
             re[a][v] = vfma(splat(x[PARTS * a]), load(c + v * VL), re[a][v]);
@@ -106,13 +110,18 @@ INLINE void N(nn_tile)(int nr, int nv, N(put_t) put, mat_t V, int64_t na, mat_t 
 /* All of V's columns against nv vectors; every tile shape has its own code. TILE(nv) columns, then
  * two, then one. */
 #define TILE(nv) (TILE_SUMS / ((nv)*PARTS) < 1 ? 1 : TILE_SUMS / ((nv)*PARTS))
-INLINE void N(tn_vectors)(int nv, bool add, mat_t V, int64_t na, mat_t C, int64_t rows, mat_t W)
+INLINE void N(tn_vectors)(int nv, bool add, mat_t V, int64_t na, mat_t C, int64_t rows, mat_t W,
+                          const REAL *ahead)
 {
     int64_t a = 0;
+    if (ahead && na >= TILE(nv)) {
+        N(tn_tile)(TILE(nv), nv, add, V, C, rows, W, ahead);
+        a = TILE(nv);
+    }
 #define TN_STEP(step)                                                                              \
     for (; a + (step) <= na; a += (step))                                                          \
         N(tn_tile)                                                                                 \
-    (step, nv, add, (mat_t){V.p + PARTS * a, V.rs}, C, rows, (mat_t){W.p + a * W.rs, W.rs})
+    (step, nv, add, (mat_t){V.p + PARTS * a, V.rs}, C, rows, (mat_t){W.p + a * W.rs, W.rs}, NULL)
     TN_STEP(TILE(nv));
     if (TILE(nv) > 4)
         TN_STEP(4);
@@ -142,14 +151,16 @@ INLINE void N(nn_vectors)(int nv, N(put_t) put, mat_t V, int64_t na, mat_t W, in
 #define WIDEST (CPLX ? STRIP / 2 : STRIP)
 
 /* W (+)= V^H C over nv vectors. */
-static void N(tn)(bool add, mat_t V, int64_t na, mat_t C, int64_t nv, int64_t rows, mat_t W)
+static void N(tn)(bool add, mat_t V, int64_t na, mat_t C, int64_t nv, int64_t rows, mat_t W,
+                  const REAL *ahead)
 {
     for (int64_t v = 0; v < nv; v += WIDEST) {
+        const REAL *next = ahead ? ahead + v * VL : NULL;
         mat_t c = {C.p + v * VL, C.rs}, w = {W.p + v * VL, W.rs};
         int64_t left = min64(nv - v, WIDEST);
 #define TN_CASE(width)                                                                             \
     if (left == (width))                                                                           \
-    N(tn_vectors)(width, add, V, na, c, rows, w)
+    N(tn_vectors)(width, add, V, na, c, rows, w, next)
         TN_CASE(1);
         TN_CASE(2);
 #if !CPLX
@@ -222,7 +233,7 @@ static void N(t_apply)(mat_t T, int64_t w, mat_t W, int64_t nv, mat_t X)
 {
     for (int64_t a = 0; a < w; a += 8)
         tn(false, (mat_t){T.p + PARTS * a, T.rs}, min64(8, w - a), W, nv, min64(a + 8, w),
-           (mat_t){X.p + a * X.rs, X.rs});
+           (mat_t){X.p + a * X.rs, X.rs}, NULL);
 }
 
 /* One update: reflectors j0 .. j0+w-1 of the block from p, columns c0 .. c1-1, both multiples of
@@ -262,7 +273,8 @@ static void N(update_group)(void *ctx, int64_t part, int worker)
             mat_t V = {q->V.p + i * q->V.rs + t0, q->V.rs};
             for (int64_t s = s0; s < s1; s++) {
                 int64_t nv = N(piece)(u, s, &c);
-                tn(end < top, V, w, (mat_t){c + i * SW, SW}, nv, end - i, AREA(W));
+                tn(end < top, V, w, (mat_t){c + i * SW, SW}, nv, end - i, AREA(W),
+                   s + 1 < s1 ? c + q->strip + i * SW : NULL);
             }
         }
         for (int64_t s = s0; s < s1 && q->m - u->j0 > LONG_RUN; s++)
@@ -323,7 +335,7 @@ static void N(t_join)(work_t *q, int64_t p, int64_t j0, int64_t w1, int64_t w2)
                 int64_t i = end - run > low ? end - run : low;
                 REAL *V = q->V.p + i * rs;
                 tn(end < top, (mat_t){V + PARTS * t0, rs}, w1, (mat_t){V + PARTS * t1 + v * VL, rs},
-                   some, end - i, Sv);
+                   some, end - i, Sv, NULL);
             }
             if (q->m - j1 > LONG_RUN)
                 N(fold)(top == q->m, w1, some, Sv, Xv, Yv);

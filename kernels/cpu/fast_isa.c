@@ -94,6 +94,8 @@ enum {
     LANE_GROUPS = 16,      /* ... and their number                                              */
     LANE_RUN = 16,         /* lanes: rows summed in one run ...                                 */
     LANE_ROWS_MOST = 256,  /* ... and largest m: 16 runs are simply added up                    */
+    STORE_BYTES = 1024,    /* least piece of a row of V that is written at a time               */
+    STORE_ROWS = 64,       /* of a column-major output that are written together                */
     TEAM_LEAST = 1 << 17,  /* multiplications of an update that a team shares                   */
     LANE_LARGEST = 16384   /* lanes: largest m n                                              */
 };

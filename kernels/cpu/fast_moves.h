@@ -112,12 +112,12 @@ static gb10_info_t N(load_matrix)(work_t *q, const gb10_view_t *A, int64_t b)
 
 /* ---- out ---- */
 
-/* Gives R its scale back; false when an entry does not fit the type. */
-static bool N(rescale)(work_t *q)
+/* Gives rows i0 .. i1-1 of R their scale back; false when an entry does not fit the type. */
+static bool N(rescale)(work_t *q, int64_t i0, int64_t i1)
 {
     bool fits = true;
-    for (int64_t j = 0; j < q->n; j++) {
-        N(column_t) column = {at(q, 0, j), SW, 1, min64(j + 1, q->k)};
+    for (int64_t j = i0; j < q->n; j++) {
+        N(column_t) column = {at(q, i0, j), SW, 1, min64(j + 1, i1) - i0};
         fits = N(unscale_column)(&column, q->shift[j]) && fits;
     }
     return fits;
@@ -126,40 +126,45 @@ static bool N(rescale)(work_t *q)
 /* What an output shows of the working copy: below the diagonal, and on and above it. */
 typedef enum N(show) { N(SHOW_V), N(SHOW_R), N(SHOW_BOTH) } N(show_t);
 
-/* Row i of an output with contiguous rows. */
-INLINE void N(store_row)(const work_t *q, REAL *row, int64_t n, int64_t i, N(show_t) show)
+/* Numbers from .. to-1 of row i of the working copy. */
+INLINE void N(copy_row)(const work_t *q, REAL *row, int64_t i, int64_t from, int64_t to)
 {
-    int64_t c = 0, diagonal = PARTS * i, end = PARTS * n;
-    const REAL *from = q->A + i * SW;
-    for (; c + VL <= end; c += VL) {
-        vec_t x = load(from + c % SW);
-        int64_t left = diagonal - c < 0 ? 0 : min64(diagonal - c, VL); /* below the diagonal */
-        index_t below = N(numbers)() < (index_t){0} + (INDEX)left;
-        if (show == N(SHOW_V) && left < VL)
-            x = (vec_t)((index_t)x & below);
-        if (show == N(SHOW_R) && left > 0)
-            x = (vec_t)((index_t)x & ~below);
-        memcpy(row + c, &x, sizeof x);
-        from += c % SW + VL == SW ? q->strip : 0;
+    const REAL *a = q->A + i * SW;
+    for (int64_t c = from, end; c < to; c = end) {
+        end = min64(c / SW * SW + SW, to);
+        const REAL *x = a + c / SW * q->strip + c % SW;
+        if (end - c == SW)
+            memcpy(row + c, x, (size_t)SW * sizeof(REAL));
+        else
+            memcpy(row + c, x, (size_t)(end - c) * sizeof(REAL));
     }
-    for (; c < end; c++) {
-        bool below = c < diagonal, shown = show == N(SHOW_BOTH) || below == (show == N(SHOW_V));
-        row[c] = shown ? from[c % SW] : 0;
-    }
-    if (show == N(SHOW_V) && diagonal < end)
+}
+
+INLINE void N(clear)(REAL *p, int64_t numbers)
+{
+    if (numbers > 0)
+        memset(p, 0, (size_t)numbers * sizeof(REAL));
+}
+
+/* Numbers from .. to-1 of row i of an output with contiguous rows. */
+INLINE void N(store_row)(const work_t *q, REAL *row, int64_t i, int64_t from, int64_t to,
+                         N(show_t) show)
+{
+    int64_t diagonal = PARTS * i, edge = diagonal < from ? from : min64(diagonal, to);
+    int64_t begin = show == N(SHOW_R) ? edge : from, end = show == N(SHOW_V) ? edge : to;
+    N(clear)(row + from, begin - from);
+    N(copy_row)(q, row, i, begin, end);
+    N(clear)(row + end, to - end);
+    if (show == N(SHOW_V) && from <= diagonal && diagonal < to)
         row[diagonal] = 1;
 }
 
-/* Matrix b of an output view, if there is one. Columns of column-major views go down in groups. */
-static void N(store_matrix)(const work_t *q, const gb10_view_t *out, int64_t b, N(show_t) show)
+/* Rows i0 .. i1-1 and columns j0 .. j1-1 of an output whose columns are contiguous. */
+static void N(store_columns)(const work_t *q, const gb10_view_t *out, REAL *base, int64_t i0,
+                             int64_t i1, int64_t j0, int64_t j1, N(show_t) show)
 {
-    if (!out)
-        return;
-    REAL *base = gb10_view_at(out, b);
-    for (int64_t i = 0; i < out->m && out->cs == 1; i++)
-        N(store_row)(q, base + PARTS * i * out->rs, out->n, i, show);
-    for (int64_t j = 0; j < out->n && out->cs != 1; j++)
-        for (int64_t i = 0; i < out->m; i++) {
+    for (int64_t j = j0; j < j1; j++)
+        for (int64_t i = i0; i < i1; i++) {
             const REAL *x = at(q, i, j);
             REAL *to = base + PARTS * (i * out->rs + j * out->cs);
             bool shown = show == N(SHOW_BOTH) || (i > j) == (show == N(SHOW_V));
@@ -167,6 +172,19 @@ static void N(store_matrix)(const work_t *q, const gb10_view_t *out, int64_t b, 
             if (CPLX)
                 to[CPLX] = shown ? x[CPLX] : 0;
         }
+}
+
+/* Rows i0 .. i1-1 and columns j0 .. j1-1 of matrix b of an output, if there is one. */
+static void N(store_part)(const work_t *q, const gb10_view_t *out, int64_t b, int64_t i0,
+                          int64_t i1, int64_t j0, int64_t j1, N(show_t) show)
+{
+    if (!out)
+        return;
+    REAL *base = gb10_view_at(out, b);
+    for (int64_t i = i0; i < i1 && out->cs == 1; i++)
+        N(store_row)(q, base + PARTS * i * out->rs, i, PARTS * j0, PARTS * j1, show);
+    for (int64_t i = i0; i < i1 && out->cs != 1; i += STORE_ROWS)
+        N(store_columns)(q, out, base, i, min64(i + STORE_ROWS, i1), j0, j1, show);
 }
 
 /* The blocks of nb columns of the file's T that lie in the internal block from p. */
@@ -215,7 +233,8 @@ static void N(form_t)(work_t *q, const gb10_view_t *T, int64_t b)
     }
 }
 
-/* One matrix. The outputs are written only when the whole of it is known to be good, T excepted. */
+/* One matrix. A panel's part of the outputs is written while it is in the cache; the caller fills
+ * them with NaN when a later one turns out not to fit the type. */
 static gb10_info_t N(factor)(work_t *q, const gb10_geqrf_args_t *args, int64_t b)
 {
     gb10_times_t *times = args->times;
@@ -224,24 +243,32 @@ static gb10_info_t N(factor)(work_t *q, const gb10_geqrf_args_t *args, int64_t b
     if (info != GB10_INFO_OK)
         return info;
     gb10_lap(&since, times ? &times->pack : NULL);
+    int64_t stored = 0; /* columns of V */
     for (int64_t p = 0; p < q->k; p += q->block) {
-        int64_t w = min64(q->block, q->k - p);
+        int64_t w = min64(q->block, q->k - p), end = p + w;
         memset(q->T.p, 0, (size_t)(q->T.rs * w) * sizeof(REAL));
         memset(q->V.p + p * q->V.rs, 0, (size_t)(q->V.rs * w) * sizeof(REAL));
         N(factor_panel)(q, p, p, w);
+        gb10_lap(&since, times ? &times->factor : NULL);
         if (q->aligned)
             N(store_t)(q, args->T, b, p, w);
-        N(update)(q, p, p, w, p + w, q->n);
+        if ((end - stored) * PARTS * (int64_t)sizeof(REAL) >= STORE_BYTES || end == q->k) {
+            N(store_part)(q, args->V, b, 0, q->m, stored, end, N(SHOW_V));
+            stored = end;
+        }
+        gb10_lap(&since, times ? &times->unpack : NULL);
+        N(update)(q, p, p, w, end, q->n);
+        gb10_lap(&since, times ? &times->factor : NULL);
+        if (!N(rescale)(q, p, end))
+            return GB10_INFO_NOT_REPRESENTABLE;
+        N(store_part)(q, args->R, b, p, end, 0, q->n, N(SHOW_R));
+        N(store_part)(q, args->packed, b, p, q->m, p, end, N(SHOW_BOTH));
+        N(store_part)(q, args->packed, b, p, end, end, q->n, N(SHOW_BOTH));
+        gb10_lap(&since, times ? &times->unpack : NULL);
     }
-    gb10_lap(&since, times ? &times->factor : NULL);
     if (!q->aligned)
         N(form_t)(q, args->T, b);
     gb10_lap(&since, times ? &times->form_t : NULL);
-    if (!N(rescale)(q))
-        return GB10_INFO_NOT_REPRESENTABLE;
-    N(store_matrix)(q, args->V, b, N(SHOW_V));
-    N(store_matrix)(q, args->R, b, N(SHOW_R));
-    N(store_matrix)(q, args->packed, b, N(SHOW_BOTH));
     N(store_tau)(q, args->tau, b);
     gb10_lap(&since, times ? &times->unpack : NULL);
     return GB10_INFO_OK;
