@@ -37,8 +37,9 @@ typedef struct bench_case {
     bench_place_t place;
     const char *shape; /* name of its bench_shape_t                  */
     int64_t m, n, nb;
-    int threads;   /* that share the batch                           */
-    int64_t count; /* matrices in the batch                          */
+    int threads;     /* that share the batch                           */
+    int64_t granule; /* as gb10_geqrf_granule                          */
+    int64_t count;   /* matrices in the batch                          */
 } bench_case_t;
 
 /* What the word all of --shapes stands for. */
@@ -54,9 +55,9 @@ gb10_status_t bench_parse_shapes(const char *text, bench_shape_t *shapes, int *n
 double bench_bytes_in(const bench_case_t *c);
 double bench_bytes_out(const bench_case_t *c);
 
-/* Matrices that kernels may treat together: 16 up to min(m, n) = 16, then 64 bytes of real numbers
- * up to min(m, n) = 64 and 4096 elements, else 1. Batches and measurements are whole groups for
- * each thread, so that none works on part of one. */
+/* Matrices that kernels may treat together: the granule of ours, and at least 16 up to min(m, n) =
+ * 16, where a peer may have vectors of 64 bytes. Batches and measurements are whole groups for each
+ * thread, so that none works on part of one. */
 int64_t bench_group(const bench_case_t *c);
 
 /* Matrices in the batch of a case, at least a group for each thread. In cache: what fits half of

@@ -6,7 +6,7 @@
 
 #include "kernels/core/plan.h"
 
-enum { SIZE_MAX_ALLOWED = 65536, GROWTH_MAX = 64, VECTOR = 64, SIDE = 64, LARGEST = 4096 };
+enum { SIZE_MAX_ALLOWED = 65536, GROWTH_MAX = 64, TINY = 16 };
 
 const char *const bench_place_names[2] = {"cache", "stream"};
 
@@ -109,10 +109,7 @@ double bench_bytes_out(const bench_case_t *c)
 int64_t bench_group(const bench_case_t *c)
 {
     int64_t k = c->m < c->n ? c->m : c->n;
-    if (k <= 16)
-        return 16;
-    return k <= SIDE && c->m * c->n <= LARGEST ? VECTOR / (gb10_dtype_is_double(c->dtype) ? 8 : 4)
-                                               : 1;
+    return k <= TINY && c->granule < TINY ? TINY : c->granule;
 }
 
 int64_t bench_batch(const bench_case_t *c, int64_t level2, int64_t last)

@@ -247,6 +247,7 @@ static gb10_status_t run_shape(bench_t *b, gb10_dtype_t dtype, const bench_shape
                               .n = shape->cols * size,
                               .nb = b->options->nb,
                               .threads = b->machine.threads};
+            c.granule = gb10_geqrf_granule(b->ours.team.handle, dtype, c.m, c.n, c.nb);
             c.count = bench_batch(&c, b->machine.level2, b->machine.last);
             if (b->options->places >> place & 1u)
                 GB10_TRY(run_case(b, &c, err));

@@ -29,6 +29,8 @@ enum { GB10_OPS = 5, GB10_OPS_ALL = 7 };
  *   layouts:  1u << gb10_layout_t for each layout that it reads and writes itself; views in host
  *             memory with any other are repacked, slice by slice, to row-major ones and back. 0
  *             stands for GB10_LINEAR. After it the padding of interleaved outputs is written.
+ *   granule:  matrices that are treated together, one in each lane of a vector: slices of the batch
+ *             are multiples of it, so that few lanes stay empty. NULL: 1.
  *   whole:    not 0 when, with this many threads, the operation wants the batch in one piece and
  *             uses the crew of its equipment itself: whole_need and whole_submit are then called in
  *             the place of need and submit. NULL: never. */
@@ -42,6 +44,7 @@ typedef struct gb10_op {
     gb10_status_t (*submit)(void *state, const void *args, void *workspace, gb10_error_t *err);
     gb10_status_t (*wait)(void *state, gb10_error_t *err);
     unsigned layouts;
+    int64_t (*granule)(void *state, const void *args);
     int (*whole)(void *state, const void *args, int threads);
     size_t (*whole_need)(void *state, const void *args);
     gb10_status_t (*whole_submit)(void *state, const void *args, void *workspace,

@@ -218,6 +218,15 @@ size_t gb10_tuning_text(const gb10_handle_t *handle, char *text, size_t size)
     return gb10_tuning_print(handle->equipment.tuning, text, size);
 }
 
+int64_t gb10_geqrf_granule(const gb10_handle_t *handle, gb10_dtype_t dtype, int64_t m, int64_t n,
+                           int64_t nb)
+{
+    gb10_view_t A = gb10_view_rows(dtype, NULL, m, n, 0);
+    gb10_geqrf_args_t args = {.A = &A, .nb = nb};
+    const gb10_op_t *op = &handle->backend->ops[GB10_OP_GEQRF];
+    return op->granule ? op->granule(handle->state, &args) : 1;
+}
+
 /* ---- calls ---- */
 
 static const char *unserved(const gb10_backend_t *backend, gb10_op_id_t id, const void *args,

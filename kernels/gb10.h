@@ -104,6 +104,12 @@ typedef struct gb10_geqrf_args {
 } gb10_geqrf_args_t;
 gb10_status_t gb10_geqrf(gb10_handle_t *handle, const gb10_geqrf_args_t *args);
 
+/* Matrices of this kind that the handle's kernels factor together, one in each lane of a vector (1:
+ * each alone). A batch that is no multiple takes as long as the next multiple; its bits are the
+ * same. */
+int64_t gb10_geqrf_granule(const gb10_handle_t *handle, gb10_dtype_t dtype, int64_t m, int64_t n,
+                           int64_t nb);
+
 /* Copies a batch from one layout into another, any pair of the layouts of types.h: bit for bit,
  * with the padding of `to` (zeros in tiles, copies of the last matrix in an incomplete group).
  * Packs, unpacks and transposes; a matrix with NaN or Inf is copied as well. */

@@ -12,9 +12,6 @@ enum {
     VIEWS_MAX = 6,
     ARRAYS_MAX = 4,
     SLICE_BYTES = 64 << 10, /* of input: what a slice takes from the counter, at least           */
-    LANES_SIDE = 112,       /* up to this min(m, n) kernels put one matrix into each lane of ... */
-    LANES = 64,             /* ... vectors: slices are multiples of this, */
-    LANES_LEAST = 16,       /* or of this when a thread would get too few */
     SLICES_WANTED = 4       /* slices a thread, so that all end at about the same time           */
 };
 
@@ -149,19 +146,16 @@ static int64_t uncut(const share_t *s, int64_t slice)
     return larger > s->count ? s->count : larger;
 }
 
-/* Matrices that a worker takes at a time. */
-static int64_t slice_of(const gb10_view_t *v, int threads)
+/* Matrices that a worker takes at a time: whole granules. */
+static int64_t slice_of(const gb10_view_t *v, int64_t granule, int threads)
 {
     int64_t bytes = v->m * v->n * (int64_t)gb10_dtype_size(v->dtype);
-    int64_t side = v->m < v->n ? v->m : v->n, least = side <= LANES_SIDE ? LANES_LEAST : 1;
     if (bytes == 0)
         return v->count;
     int64_t wanted = (SLICE_BYTES + bytes - 1) / bytes;
     int64_t fair = v->count / ((int64_t)threads * SLICES_WANTED);
-    if (least > 1)
-        wanted = (int64_t)round_up((size_t)wanted, LANES);
-    fair = (int64_t)round_up((size_t)(fair > 0 ? fair : 1), (size_t)least);
-    return fair < wanted ? fair : wanted;
+    int64_t some = fair < wanted ? fair : wanted;
+    return (int64_t)round_up((size_t)(some > 0 ? some : 1), (size_t)granule);
 }
 
 /* The views that the operation does not take as they are. */
@@ -335,7 +329,8 @@ gb10_status_t gb10_share_run(gb10_handle_t *handle, const gb10_call_t *call, gb1
     s.op = &op;
     s.foreign = foreign_views(call);
     bool cuts = s.foreign || (!whole && threads > 1);
-    s.slice = cuts ? uncut(&s, slice_of(first, threads)) : s.count;
+    int64_t granule = op.granule ? op.granule(call->state, call->args) : 1;
+    s.slice = cuts ? uncut(&s, slice_of(first, granule, threads)) : s.count;
     int64_t parts = s.slice > 0 ? (s.count + s.slice - 1) / s.slice : 1;
     if (parts <= 1 && !s.foreign) {
         GB10_TRY(gb10_handle_reserve(handle, op.need ? op.need(call->state, call->args) : 0, err));

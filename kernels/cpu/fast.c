@@ -144,6 +144,14 @@ static size_t geqrf_need(void *state, const void *args)
     return need(state, args, NULL);
 }
 
+static int64_t geqrf_granule(void *state, const void *args)
+{
+    const state_t *s = state;
+    const gb10_geqrf_args_t *a = args;
+    gb10_fast_call_t call = call_of(s, a, NULL);
+    return s->build->granule[a->A->dtype](&call);
+}
+
 static gb10_status_t geqrf_submit(void *state, const void *args, void *workspace, gb10_error_t *err)
 {
     (void)err;
@@ -192,6 +200,7 @@ const gb10_backend_t gb10_backend_cpu = {
     .shared = 1,
     .ops = {[GB10_OP_GEQRF] = {.need = geqrf_need,
                                .submit = geqrf_submit,
+                               .granule = geqrf_granule,
                                .whole = geqrf_whole,
                                .whole_need = geqrf_whole_need,
                                .whole_submit = geqrf_whole_submit},

@@ -16,8 +16,11 @@ typedef struct gb10_fast_call {
 
 typedef struct gb10_fast {
     const char *name;
-    /* Workspace in bytes for matrices of this shape, and the factorisation of a valid batch. */
+    /* Workspace in bytes for matrices of this shape. */
     size_t (*need[GB10_DTYPES])(const gb10_fast_call_t *call);
+    /* Matrices treated together: a lane each, or 1. */
+    int64_t (*granule[GB10_DTYPES])(const gb10_fast_call_t *call);
+    /* The factorisation of a valid batch. */
     void (*geqrf[GB10_DTYPES])(const gb10_fast_call_t *call, void *workspace);
 } gb10_fast_t;
 

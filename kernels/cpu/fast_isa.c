@@ -161,4 +161,5 @@ enum { LANE_TILE_MOST = 4 };
 
 const gb10_fast_t TABLE(GB10_ISA) = {.name = TEXT(GB10_ISA),
                                      .need = {s_need, d_need, c_need, z_need},
+                                     .granule = {s_granule, d_granule, c_granule, z_granule},
                                      .geqrf = {s_geqrf, d_geqrf, c_geqrf, z_geqrf}};

@@ -187,6 +187,11 @@ static size_t N(need)(const gb10_fast_call_t *call)
     return N(tiny)(call) ? N(lanes_layout)(&lanes, call->args, NULL) : N(layout)(&q, call, NULL);
 }
 
+static int64_t N(granule)(const gb10_fast_call_t *call)
+{
+    return N(tiny)(call) ? VL : 1;
+}
+
 static void N(geqrf)(const gb10_fast_call_t *call, void *workspace)
 {
     const gb10_geqrf_args_t *args = call->args;

@@ -1,6 +1,7 @@
 /* The crew, and the bits of every operation for any number of threads. */
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -261,4 +262,26 @@ Test(threads, times_and_memory)
     gb10_alloc_fail_at(0);
     batch_free(t);
     gb10_destroy(handle);
+}
+
+/* The tuning decides which matrices share vectors; the reference has each alone. */
+Test(threads, granule)
+{
+    static const char alone[] = "fugu-tuning,1,alone\n"
+                                "isa,dtype,shape,n_max,kernel,block,group,provenance\n"
+                                "%s,d,square,any,blocks,16,4,a test\n";
+    char text[sizeof alone + 16];
+    gb10_handle_t *handle = NULL, *ref = NULL;
+    cr_assert(gb10_create(&handle, "cpu", NULL) == GB10_OK);
+    cr_assert(gb10_create(&ref, "cpu-ref", NULL) == GB10_OK);
+    int64_t d = gb10_geqrf_granule(handle, GB10_D, 8, 8, 8);
+    int64_t s = gb10_geqrf_granule(handle, GB10_S, 8, 8, 8);
+    cr_expect(d >= 2 && s == 2 * d, "d %d, s %d", (int)d, (int)s);
+    cr_expect_eq(gb10_geqrf_granule(handle, GB10_D, 500, 500, 32), 1);
+    cr_expect_eq(gb10_geqrf_granule(ref, GB10_D, 8, 8, 8), 1);
+    snprintf(text, sizeof text, alone, gb10_isa_name(handle));
+    cr_assert(gb10_set_tuning(handle, text) == GB10_OK, "%s", gb10_last_error(handle)->message);
+    cr_expect_eq(gb10_geqrf_granule(handle, GB10_D, 8, 8, 8), 1);
+    gb10_destroy(handle);
+    gb10_destroy(ref);
 }

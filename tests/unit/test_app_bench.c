@@ -89,12 +89,13 @@ Test(bench, groups_are_full)
 {
     static const struct {
         gb10_dtype_t dtype;
-        int64_t m, n, want;
-    } cases[] = {{GB10_D, 4, 4, 16},   {GB10_S, 16, 256, 16}, {GB10_D, 17, 17, 8},
-                 {GB10_S, 64, 64, 16}, {GB10_C, 64, 64, 16},  {GB10_Z, 64, 64, 8},
-                 {GB10_D, 65, 64, 1},  {GB10_S, 65, 65, 1},   {GB10_D, 256, 16, 16}};
+        int64_t m, n, granule, want;
+    } cases[] = {{GB10_D, 4, 4, 4, 16},   {GB10_S, 16, 256, 8, 16}, {GB10_D, 17, 17, 4, 4},
+                 {GB10_S, 64, 64, 8, 8},  {GB10_S, 16, 16, 32, 32}, {GB10_Z, 64, 64, 1, 1},
+                 {GB10_D, 256, 16, 1, 16}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bench_case_t c = {.dtype = cases[i].dtype, .m = cases[i].m, .n = cases[i].n};
+        c.granule = cases[i].granule;
         cr_expect_eq(bench_group(&c), cases[i].want, "case %zu", i);
     }
 }
@@ -106,6 +107,7 @@ Test(bench, batches_fit_their_place)
         /* 16 x 16 doubles: 2 KB in, 6272 bytes out */
         bench_case_t c = {
             .dtype = GB10_D, .place = BENCH_CACHE, .m = 16, .n = 16, .nb = 32, .threads = threads};
+        c.granule = 1;
         cr_expect_eq(bench_batch(&c, level2, last), 16 * threads, "31 fit: one group");
         c.m = c.n = 8; /* 512 and 1600 bytes */
         cr_expect_eq(bench_batch(&c, level2, last), threads == 1 ? 112 : 336, "124, 372 fit");
@@ -127,7 +129,7 @@ Test(bench, one_thread_finds_its_matrices_in_the_batch_of_all)
     for (int64_t n = 1; n <= 512; n = n + 1 + n / 8)
         for (int place = 0; place < 2; place++)
             for (int threads = 2; threads <= 5; threads++) {
-                bench_case_t all = {.dtype = GB10_D, .m = n, .n = n, .nb = 32};
+                bench_case_t all = {.dtype = GB10_D, .m = n, .n = n, .nb = 32, .granule = 4};
                 all.place = (bench_place_t)place;
                 bench_case_t one = all;
                 all.threads = threads;
@@ -141,6 +143,7 @@ Test(bench, scales_to_whole_batches)
 {
     bench_case_t c = {.dtype = GB10_D, .place = BENCH_CACHE, .m = 65, .n = 65, .threads = 2};
     c.count = 100;
+    c.granule = 1;
     cr_expect_eq(bench_scale(&c, 100, 0.004, 0.010), 300);
     cr_expect_eq(bench_scale(&c, 100, 0.010, 0.010), 100);
     cr_expect_eq(bench_scale(&c, 100, 1, 0.010), 100, "never fewer");
