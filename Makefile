@@ -117,6 +117,11 @@ check: ## the long form: every family at every size
 	@$(MAKE) --no-print-directory WITH_SCALAPACK=1 test-build
 	@FUGU_TEST_LONG=1 tests/run.sh $(BUILD)
 
+.PHONY: torture
+torture: ## kill runs in every phase and let every call fail; half an hour
+	@$(MAKE) --no-print-directory WITH_SCALAPACK=1 all
+	@FUGU=$(abspath $(BUILD))/fugu bash tests/cli/torture.sh $(KILLS) $(SEED)
+
 .PHONY: demo
 demo: ## install what is missing, build, and show what fugu does
 	@jobs/deps.sh

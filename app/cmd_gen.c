@@ -191,7 +191,8 @@ static gb10_status_t make_file(const app_context_t *app, const gen_options_t *o,
                                 specs[i].count, err));
         matrices += specs[i].count;
     }
-    GB10_TRY(io_output_check(path, NULL, o->overwrite, io_output_bytes(&catalog, &spec), err));
+    GB10_TRY(io_output_check(path, NULL, o->overwrite ? IO_REPLACE : IO_REFUSE,
+                             io_output_bytes(&catalog, &spec), err));
     GB10_TRY(io_output_create(&output, path, &catalog, &spec, err));
     for (int64_t d = 0; d < catalog.ndatasets; d++)
         GB10_TRY(fill(output, spec_of(specs, o->add.n, catalog.datasets[d].name), d,

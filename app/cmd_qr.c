@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,8 @@
 #include "app/commands.h"
 #include "app/format.h"
 #include "app/qr.h"
+#include "app/resume.h"
+#include "app/stop.h"
 #include "kernels/core/alloc.h"
 #include "kernels/core/crew.h"
 
@@ -22,6 +25,8 @@ static const cli_option_t options_table[] = {
      "what to write, joined by commas", 0, 0},
     {"files", "overwrite", 0, CLI_FLAG, AT(overwrite), NULL, NULL, NULL,
      "replace an existing output, or one left by an unfinished run", 0, 0},
+    {"files", "resume", 0, CLI_FLAG, AT(resume), NULL, NULL, NULL,
+     "go on with the output of an unfinished run; only what is missing is done", 0, 0},
     {"files", "narrow", 0, CLI_FLAG, AT(narrow), NULL, NULL, NULL,
      "allow long double and int64 beyond 2^53 to be rounded to float64", 0, 0},
     {"arithmetic", "nb", 0, CLI_INT, AT(nb), "N", "32", NULL,
@@ -40,12 +45,21 @@ static const cli_option_t options_table[] = {
      "what is measured on the results", 0, 0},
     {"checks", "scalapack", 0, CLI_INT, AT(scalapack), "N", "-1", NULL,
      "matrices of each bucket to factor again with ScaLAPACK; -1: 2 where built in", -1, 1000000},
+    {"checks", "verify-full", 0, CLI_FLAG, AT(verify_full), NULL, NULL, NULL,
+     "read every result back from the file before it is called complete, not a sample", 0, 0},
     {"running", "threads", 0, CLI_INT, AT(threads), "N", "1", "auto",
      "threads of each rank that factor; 0 or auto: as many as the cores it may use", 0, 1024},
+    {"running", "memory", 0, CLI_SIZE, AT(memory), "SIZE", "0", NULL,
+     "of each rank for matrices and results; 0: a quarter of what is free, shared by the node", 0,
+     1e15},
     {"running", "unit-size", 0, CLI_SIZE, AT(unit_size), "SIZE", "64M", NULL,
      "input and output bytes of a unit of work", 1, 1e15},
     {"running", "schedule", 0, CLI_CHOICE, AT(schedule), "HOW", "dynamic", QR_SCHEDULES,
      "how units are handed to ranks", 0, 0},
+    {"running", "max-time", 0, CLI_TEXT, AT(max_time), "TIME", NULL, NULL,
+     "stop after 90s, 30m, 2h, H:M:S, or auto: before the Slurm job ends; then --resume", 0, 0},
+    {"running", "stop-file", 0, CLI_TEXT, AT(stop_file), "FILE", NULL, NULL,
+     "stop when this file appears", 0, 0},
     {"running", "dry-run", 0, CLI_FLAG, AT(dry_run), NULL, NULL, NULL,
      "show the plan and stop; nothing is written", 0, 0},
     {"messages", "progress", 0, CLI_CHOICE, AT(progress), "HOW", "auto", QR_PROGRESS,
@@ -283,31 +297,49 @@ static io_spec_t make_spec(const qr_run_t *run, io_attribute_t *attributes, char
                        .overwrite = run->options->overwrite};
 }
 
-/* Layout on rank 0, opened everywhere. */
-static gb10_status_t open_output(qr_run_t *run, const io_spec_t *spec, gb10_error_t *err)
-{
-    const dist_team_t *team = &run->app.team;
-    gb10_status_t status = GB10_OK;
-    void *bytes = NULL;
-    size_t size = 0;
-    int origin;
-    if (team->rank == 0)
-        status = io_output_create(&run->output, run->options->output, &run->catalog, spec, err);
-    if (team->rank == 0 && status == GB10_OK && team->size > 1)
-        status = io_output_pack(run->output, &bytes, &size, err);
-    GB10_TRY(dist_agree(team, status, err, &origin));
-    GB10_TRY(dist_broadcast(team, &bytes, &size, err));
-    if (team->rank != 0)
-        status = io_output_attach(&run->output, &run->catalog, bytes, size, err);
-    GB10_TRY(dist_agree(team, status, err, &origin));
-cleanup:
-    gb10_free(bytes);
-    return status;
-}
-
 static void tick(void *ctx, const dist_progress_t *sum)
 {
     progress_tick(ctx, sum);
+}
+
+/* Of --memory, or a share of what the node has free. */
+static int64_t memory_of(const qr_run_t *run)
+{
+    const char *ranks = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    int64_t here = ranks ? strtoll(ranks, NULL, 10) : 1, free_kb = 0;
+    if (run->options->memory > 0)
+        return run->options->memory;
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[128];
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %" SCNd64, &free_kb) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return free_kb > 0 ? free_kb * 1024 / 4 / (here > 0 ? here : 1) : INT64_MAX;
+}
+
+/* Matrices that earlier runs have done, on rank 0. */
+static int64_t matrices_before(const qr_run_t *run)
+{
+    int64_t matrices = 0;
+    for (int b = 0; b < GB10_BUCKETS; b++)
+        matrices += run->stats.bucket[b].matrices;
+    return matrices;
+}
+
+/* All units are done, or the run was stopped. */
+static gb10_status_t agree_on_end(const qr_run_t *run, gb10_error_t *err)
+{
+    int64_t sums[2] = {run->stats.units + run->done_before, stop_asked()};
+    gb10_status_t status = dist_sum(&run->app.team, sums, 2, err);
+    int64_t units = dist_plan_units(run->plan);
+    if (status != GB10_OK || sums[0] == units)
+        return status;
+    if (sums[1] == 0)
+        return GB10_FAIL(err, GB10_ERR_INTERNAL, "%lld of %lld units were done", (long long)sums[0],
+                         (long long)units);
+    return GB10_FAIL(err, GB10_ERR_STOPPED, "stopped by %s.", stop_reason());
 }
 
 static gb10_status_t factor_all(qr_run_t *run, gb10_error_t *err)
@@ -317,6 +349,9 @@ static gb10_status_t factor_all(qr_run_t *run, gb10_error_t *err)
                                 .plan = run->plan,
                                 .reader = run->reader,
                                 .output = run->output,
+                                .journal = run->journal,
+                                .state = run->state,
+                                .memory = memory_of(run),
                                 .backend = run->backend,
                                 .tuning = run->tuning,
                                 .threads = (int)run->options->threads,
@@ -330,15 +365,17 @@ static gb10_status_t factor_all(qr_run_t *run, gb10_error_t *err)
     int origin;
     gb10_status_t status = pipeline_create(&pipeline, &config, err);
     if (status == GB10_ERR_MEMORY)
-        gb10_error_context(err, "%s: --unit-size %lld is too much here", run->input,
-                           (long long)run->options->unit_size);
+        gb10_error_context(err, "%s", run->input);
     GB10_TRY(dist_agree(team, status, err, &origin));
-    progress_start(&progress, &run->app, run->options, dist_plan_matrices(run->plan));
+    progress_start(&progress, &run->app, run->options,
+                   dist_plan_matrices(run->plan) - matrices_before(run));
     dist_worker_t worker = {.ctx = pipeline,
                             .offer = pipeline_offer,
                             .room = pipeline_room,
                             .idle = pipeline_idle,
                             .failed = pipeline_failed,
+                            .stopped = pipeline_stopped,
+                            .done = run->done,
                             .progress = pipeline_progress,
                             .tick = tick,
                             .tick_ctx = &progress};
@@ -346,12 +383,11 @@ static gb10_status_t factor_all(qr_run_t *run, gb10_error_t *err)
     progress_end(&progress);
     if (status != GB10_OK)
         app_die(&run->app, err); /* the others wait for messages */
+    run_stats_t before = run->stats;
     status = pipeline_finish(pipeline, &run->stats, err);
-    double written = app_now();
-    if (status == GB10_OK)
-        status = io_output_sync(run->output, err);
-    run->sync_seconds = app_now() - written;
+    stats_join(&run->stats, &before);
     GB10_TRY(dist_agree(team, status, err, &origin));
+    GB10_TRY(agree_on_end(run, err));
 cleanup:
     pipeline_free(pipeline);
     return status;
@@ -364,7 +400,11 @@ static gb10_status_t finish(qr_run_t *run, gb10_error_t *err)
     if (run->app.team.rank == 0) {
         status = io_reader_unchanged(run->reader, err);
         if (status == GB10_OK)
+            status = resume_verify(run, run->options->verify_full, err);
+        if (status == GB10_OK)
             status = io_output_finish(run->output, err);
+        if (status == GB10_OK)
+            status = resume_clean(run, err);
     }
     return dist_agree(&run->app.team, status, err, &origin);
 }
@@ -407,6 +447,21 @@ static gb10_status_t check_json(const qr_options_t *o, const char *input, gb10_e
     return GB10_OK;
 }
 
+static gb10_status_t check_output(qr_run_t *run, const char *options_text, gb10_error_t *err)
+{
+    const qr_options_t *o = run->options;
+    gb10_status_t status = resume_finished(run, options_text, &run->finished_before, err);
+    if (status == GB10_OK && run->finished_before)
+        return resume_clean(run, err);
+    if (status != GB10_OK)
+        return status;
+    return io_output_check(o->output, &run->catalog,
+                           o->overwrite ? IO_REPLACE
+                           : o->resume  ? IO_RESUME
+                                        : IO_REFUSE,
+                           run->output_bytes, err);
+}
+
 /* Everything after the options are known; collective. */
 static gb10_status_t run_all(qr_run_t *run, gb10_error_t *err)
 {
@@ -423,17 +478,21 @@ static gb10_status_t run_all(qr_run_t *run, gb10_error_t *err)
     run->output_bytes = io_output_bytes(&run->catalog, &spec);
     status = make_plan(run, err);
     if (status == GB10_OK && run->app.team.rank == 0 && run->options->output)
-        status = io_output_check(run->options->output, &run->catalog, run->options->overwrite,
-                                 run->output_bytes, err);
+        status = check_output(run, options_text, err);
     if (status == GB10_OK && run->app.team.rank == 0)
         status = check_json(run->options, run->input, err);
     GB10_TRY(dist_agree(&run->app.team, status, err, &origin));
+    int64_t finished = run->finished_before;
+    GB10_TRY(dist_sum(&run->app.team, &finished, 1, err));
+    run->finished_before = finished != 0;
+    if (run->finished_before)
+        return GB10_OK;
     warn_of_notes(run);
     report_start(run);
     report_plan(run);
     if (run->options->dry_run)
         return dry_run(run, err);
-    GB10_TRY(open_output(run, &spec, err));
+    GB10_TRY(resume_open(run, &spec, options_text, err));
     GB10_TRY(factor_all(run, err));
     if (run->options->scalapack > 0)
         GB10_TRY(cross_check(run, err));
@@ -448,6 +507,7 @@ cleanup:
 
 static void close_run(qr_run_t *run)
 {
+    io_journal_close(run->journal);
     io_output_close(run->output);
     io_reader_close(run->reader);
     dist_plan_free(run->plan);
@@ -455,6 +515,9 @@ static void close_run(qr_run_t *run)
     gb10_free(run->held_bytes);
     gb10_free(run->base);
     gb10_free(run->tuning);
+    gb10_free(run->identity);
+    gb10_free(run->state);
+    gb10_free(run->done);
     io_catalog_free(&run->catalog);
 }
 
@@ -480,6 +543,9 @@ static int conclude(const qr_run_t *run, gb10_error_t *err)
 static gb10_status_t check_options(qr_options_t *o, gb10_error_t *err)
 {
     const char *absent = dist_scalapack_reason();
+    if (o->resume && o->overwrite)
+        return GB10_FAIL(err, GB10_ERR_USAGE,
+                         "--resume goes on with an output and --overwrite removes it; give one");
     if ((!o->output || !*o->output) && !o->dry_run)
         return GB10_FAIL(err, GB10_ERR_USAGE, "no output named; use -o OUT.h5");
     if (o->scalapack > 0 && absent)
@@ -501,14 +567,19 @@ static int run_qr(const cli_command_t *command, void *options, char **args, int 
     if (check_options(o, &err) != GB10_OK)
         return app_fail(&run.app, &err);
     run.kinds = kinds_of(o);
+    stop_install();
+    if (stop_limits(o->max_time, o->stop_file, &err) != GB10_OK)
+        return app_fail(&run.app, &err);
     gb10_status_t status = dist_start(&run.app.team, dist_launched() || o->scalapack > 0, &err);
     if (status == GB10_OK)
         status = run_all(&run, &err);
     int64_t code = status == GB10_OK ? EXIT_DONE : app_exit_code(status);
     if (status != GB10_OK) {
         if (run.app.team.rank == 0)
-            io_output_discard(run.output);
+            resume_abandon(&run, &err);
         app_fail(&run.app, &err);
+    } else if (run.finished_before) {
+        app_log(&run.app, APP_INFO, "%s is complete already; nothing was done", o->output);
     } else if (run.app.team.rank == 0 && !o->dry_run)
         code = conclude(&run, &err);
     if (status == GB10_OK)

@@ -6,11 +6,15 @@
 
 #include "app/context.h"
 #include "app/sign.h"
+#include "app/stop.h"
+#include "io/crc.h"
+#include "io/fault.h"
 #include "kernels/core/alloc.h"
 #include "kernels/core/rng.h"
+#include "kernels/core/view.h"
 
 /* One unit being read, one in the arithmetic, one being written. */
-enum { SLOTS = 3, BUFFERS = IO_KINDS };
+enum { SLOTS = 3, BUFFERS = IO_KINDS, FACTOR = 1 };
 
 /* Buffers of one run, all within the slot's arena. */
 typedef struct run_buffers {
@@ -20,6 +24,8 @@ typedef struct run_buffers {
 
 typedef struct slot {
     gb10_unit_t unit;
+    int64_t number; /* of the unit, canonical */
+    bool dropped;   /* the run was to stop before it was factored */
     char *arena;
     run_buffers_t *runs;
 } slot_t;
@@ -138,12 +144,31 @@ static void make_views(const pipeline_t *p, const slot_t *slot, int64_t r, gb10_
                                     slot->unit.runs[r].count);
 }
 
+/* What a run leaves of a matrix that it must not touch. */
+static void set_aside(const gb10_view_t *v, uint8_t *info, int64_t count)
+{
+    static const io_kind_t out[] = {IO_V, IO_T, IO_R, IO_TAU, IO_PACKED};
+    memset(info, GB10_INFO_SET_ASIDE, (size_t)count);
+    for (size_t i = 0; i < sizeof out / sizeof *out; i++)
+        for (int64_t b = 0; b < count && v[out[i]].base; b++)
+            gb10_view_fill_nan(&v[out[i]], b);
+}
+
 static gb10_status_t run_factor(stage_t *stage, slot_t *slot, gb10_error_t *err)
 {
     pipeline_t *p = stage->pipeline;
+    stop_watch(p->config.journal, slot->number);
     for (int64_t r = 0; r < slot->unit.nruns; r++) {
         gb10_view_t v[IO_KINDS];
         make_views(p, slot, r, v);
+        if (p->config.state[slot->number].crashes >= CRASHES_MOST) {
+            set_aside(v, slot->runs[r].of[IO_STATUS], slot->unit.runs[r].count);
+            continue;
+        }
+        int pretend = io_fault(IO_FAULT_FACTOR);
+        if (pretend)
+            return GB10_FAIL(err, GB10_ERR_MEMORY, "unit %lld: %s", (long long)slot->number,
+                             strerror(pretend));
         gb10_geqrf_args_t args = {.A = &v[IO_A],
                                   .V = &v[IO_V],
                                   .T = &v[IO_T],
@@ -158,6 +183,7 @@ static gb10_status_t run_factor(stage_t *stage, slot_t *slot, gb10_error_t *err)
             return err->status;
         }
     }
+    stop_watch(p->config.journal, -1);
     return GB10_OK;
 }
 
@@ -253,24 +279,30 @@ static gb10_status_t run_check(stage_t *stage, slot_t *slot, gb10_error_t *err)
 static gb10_status_t run_write(stage_t *stage, slot_t *slot, gb10_error_t *err)
 {
     pipeline_t *p = stage->pipeline;
+    gb10_status_t status = GB10_OK;
+    uint32_t crc = 0;
     for (int64_t r = 0; r < slot->unit.nruns; r++) {
         const gb10_run_t *run = &slot->unit.runs[r];
         const io_dataset_t *d = &p->config.catalog->datasets[run->dataset];
         for (int kind = 0; kind < IO_KINDS; kind++) {
             if (!(p->config.kinds >> kind & 1u))
                 continue;
-            gb10_status_t status = io_write(p->config.output, (io_kind_t)kind, run->dataset,
-                                            run->first, run->count, slot->runs[r].of[kind], err);
-            if (status != GB10_OK)
-                return status;
-            p->stats.bytes_written += run->count * io_kind_bytes((io_kind_t)kind, d->dtype, d->m,
-                                                                 d->n, p->config.nb, GB10_METRICS);
+            const void *from = slot->runs[r].of[kind];
+            int64_t bytes = run->count * io_kind_bytes((io_kind_t)kind, d->dtype, d->m, d->n,
+                                                       p->config.nb, GB10_METRICS);
+            GB10_TRY(io_write(p->config.output, (io_kind_t)kind, run->dataset, run->first,
+                              run->count, from, err));
+            crc = io_crc32c(crc, from, (size_t)bytes);
+            p->stats.bytes_written += bytes;
         }
     }
+    GB10_TRY(io_output_sync(p->config.output, err));
+    GB10_TRY(io_journal_done(p->config.journal, slot->number, crc, err));
     p->stats.bytes_read += slot->unit.bytes_in;
     p->stats.matrices += slot->unit.matrices;
     p->stats.units++;
-    return GB10_OK;
+cleanup:
+    return status;
 }
 
 typedef gb10_status_t stage_fn(stage_t *stage, slot_t *slot, gb10_error_t *err);
@@ -313,7 +345,7 @@ static void leave_stage(pipeline_t *p, int number, slot_t *slot, const gb10_erro
         p->failed = true;
         p->error = *err;
     }
-    if (number == STAGES - 1 && !p->failed) {
+    if (number == STAGES - 1 && !p->failed && !slot->dropped) {
         p->progress.units++;
         p->progress.matrices += slot->unit.matrices;
         p->progress.bad += bad_in(slot);
@@ -336,7 +368,8 @@ static void *stage_main(void *argument)
         if (in->count == 0)
             break;
         slot_t *slot = pop(in);
-        bool skip = p->failed;
+        slot->dropped |= stage->number <= FACTOR && stop_asked();
+        bool skip = p->failed || slot->dropped;
         gb10_error_t err = {0};
         pthread_mutex_unlock(&p->lock);
         start = app_now();
@@ -360,6 +393,8 @@ void pipeline_offer(void *ctx, int64_t unit)
     slot_t *slot = pop(&p->queues[STAGES]);
     pthread_mutex_unlock(&p->lock);
     gb10_status_t status = dist_unit(p->config.plan, unit, &slot->unit, &err);
+    slot->number = unit;
+    slot->dropped = false;
     pthread_mutex_lock(&p->lock);
     if (status != GB10_OK && !p->failed) {
         p->failed = true;
@@ -376,6 +411,12 @@ int pipeline_room(void *ctx)
     int room = p->failed ? 0 : p->queues[STAGES].count;
     pthread_mutex_unlock(&p->lock);
     return room;
+}
+
+bool pipeline_stopped(void *ctx)
+{
+    (void)ctx;
+    return stop_asked();
 }
 
 bool pipeline_idle(void *ctx)
@@ -421,8 +462,15 @@ static gb10_status_t create_slots(pipeline_t *p, gb10_error_t *err)
     gb10_status_t status = GB10_OK;
     dist_plan_limits(p->config.plan, &in, &out, &matrices, &runs);
     size_t bytes = (size_t)(in + out) + (size_t)runs * (BUFFERS + 1) * GB10_ALIGN;
-    p->nslots =
-        dist_plan_units(p->config.plan) < SLOTS ? (int)dist_plan_units(p->config.plan) : SLOTS;
+    int64_t units = dist_plan_units(p->config.plan), most = units < SLOTS ? units : SLOTS;
+    int64_t room = bytes > 0 ? p->config.memory / (int64_t)bytes : SLOTS;
+    if (room < 1 && units > 0)
+        return GB10_FAIL(
+            err, GB10_ERR_MEMORY,
+            "--memory %lld is too little: the largest unit takes %zu bytes. Give at "
+            "least that, or a smaller --unit-size unless one matrix alone is so large.",
+            (long long)p->config.memory, bytes);
+    p->nslots = (int)(room < most ? room : most);
     for (int s = 0; s < p->nslots; s++) {
         slot_t *slot = &p->slots[s];
         GB10_TRY(gb10_alloc(&slot->arena, bytes, 1, "a unit's matrices and results", err));

@@ -5,6 +5,7 @@
 
 #include "app/stats.h"
 #include "io/io.h"
+#include "io/journal.h"
 #include "kernels/gb10.h"
 #include "mpi/dist.h"
 
@@ -23,6 +24,9 @@ typedef struct pipeline_config {
     const dist_plan_t *plan;
     io_reader_t *reader;
     io_output_t *output;
+    io_journal_t *journal;
+    const io_unit_state_t *state; /* of every unit; those that crashed too often are set aside */
+    int64_t memory;               /* bytes for slots: one to three units are held at a time     */
     const char *backend;
     const char *tuning; /* text of a table, or NULL: the built-in one */
     int threads;        /* of the factor stage and of the check stage, each its own; 0: all cores */
@@ -32,6 +36,9 @@ typedef struct pipeline_config {
     bool positive_diagonal;
     const int64_t *base; /* base[d] = matrices in the datasets before d */
 } pipeline_config_t;
+
+/* Runs that a unit may end before it is set aside: its matrices get GB10_INFO_SET_ASIDE and NaN. */
+enum { CRASHES_MOST = 2 };
 
 /* Bytes of everything that is held per matrix beside the matrix itself: V, T, R and tau always,
  * since the checks need them, and what else `kinds` names. Units are cut by it. */
@@ -50,6 +57,7 @@ gb10_status_t pipeline_create(pipeline_t **pipeline, const pipeline_config_t *co
 /* For dist_run (ctx is the pipeline). */
 void pipeline_offer(void *ctx, int64_t unit);
 int pipeline_room(void *ctx);
+bool pipeline_stopped(void *ctx);
 bool pipeline_idle(void *ctx);
 bool pipeline_failed(void *ctx);
 void pipeline_progress(void *ctx, dist_progress_t *progress);

@@ -6,6 +6,7 @@
 #include "app/pipeline.h"
 #include "app/stats.h"
 #include "io/io.h"
+#include "io/journal.h"
 #include "mpi/dist.h"
 
 typedef struct qr_options {
@@ -18,8 +19,9 @@ typedef struct qr_options {
     double tolerance; /* 0: none asked for */
     int64_t nb, scalapack, unit_size, threads;
     int check, schedule, progress;
-    bool narrow, positive_diagonal, overwrite, dry_run;
-    const char *json, *tuning;
+    bool narrow, positive_diagonal, overwrite, resume, verify_full, dry_run;
+    const char *json, *tuning, *max_time, *stop_file;
+    int64_t memory; /* bytes; 0: a quarter of what is free, shared by the ranks of the node */
     double progress_interval;
 } qr_options_t;
 
@@ -57,6 +59,13 @@ typedef struct qr_run {
     dist_plan_t *plan;
     io_reader_t *reader;
     io_output_t *output;
+    char *identity; /* what decides the output's bytes: lines of the journals */
+    io_journal_t *journal;
+    io_unit_state_t *state; /* of every unit, as the journals say  */
+    uint8_t *done;          /* units that earlier runs have done   */
+    int64_t done_before;    /* their number, on rank 0             */
+    int number;             /* of this run at its output, from 1   */
+    bool finished_before;   /* --resume found nothing left to do   */
     uint32_t kinds;
     int64_t output_bytes;
     run_stats_t stats;

@@ -126,7 +126,7 @@ gb10_status_t report_dry_run(const qr_run_t *run, gb10_error_t *err)
     gb10_status_t status = GB10_OK;
     GB10_TRY(gb10_alloc(&owner, (size_t)units, sizeof *owner, "static schedule", err));
     GB10_TRY(gb10_alloc(&table, (size_t)ranks * GB10_BUCKETS, sizeof *table, "plan", err));
-    GB10_TRY(dist_plan_static(run->plan, ranks, owner, err));
+    GB10_TRY(dist_plan_static(run->plan, ranks, NULL, owner, err));
     for (int64_t i = 0; i < units; i++) {
         GB10_TRY(dist_unit(run->plan, dist_plan_order(run->plan, i), &unit, err));
         table[(int64_t)owner[i] * GB10_BUCKETS + unit.bucket] += unit.matrices;

@@ -57,6 +57,22 @@ void stats_list(run_stats_t *stats, const bad_matrix_t *bad)
     stats->bad[at] = *bad;
 }
 
+void stats_join(run_stats_t *stats, const run_stats_t *part)
+{
+    for (int b = 0; b < GB10_BUCKETS; b++) {
+        bucket_stats_t *to = &stats->bucket[b];
+        const bucket_stats_t *from = &part->bucket[b];
+        to->matrices += from->matrices;
+        to->checked_full += from->checked_full;
+        for (int i = 0; i < GB10_INFOS; i++)
+            to->by_info[i] += from->by_info[i];
+        for (int i = 0; i < GB10_METRICS; i++)
+            to->worst[i] = fmax(to->worst[i], from->worst[i]);
+    }
+    for (int i = 0; i < part->nbad; i++)
+        stats_list(stats, &part->bad[i]);
+}
+
 int64_t stats_bad(const run_stats_t *stats)
 {
     int64_t bad = 0;

@@ -48,6 +48,8 @@ void stats_add(bucket_stats_t *bucket, gb10_dtype_t dtype, int64_t m, int64_t n,
 int stats_would_list(const run_stats_t *stats, int64_t dataset, int64_t index);
 void stats_list(run_stats_t *stats, const bad_matrix_t *bad);
 
+/* Adds counts, worst errors and the list of another part of the same run. */
+void stats_join(run_stats_t *stats, const run_stats_t *part);
 /* Matrices with a status other than 1 or 2. */
 int64_t stats_bad(const run_stats_t *stats);
 

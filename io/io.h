@@ -156,15 +156,19 @@ typedef struct io_spec {
     bool overwrite;
 } io_spec_t;
 
+/* What to do about an output that is there: refuse it, go on with OUT.part, or replace it. */
+typedef enum io_existing { IO_REFUSE, IO_RESUME, IO_REPLACE } io_existing_t;
+
 /* An output being written: OUT.part until io_output_finish. */
 typedef struct io_output io_output_t;
 
 /* Everything that can be refused before work starts: output is the input (device + inode, also by
  * link), a file that the input's batches are read from or no regular file, OUT or OUT.part exists
- * (unless overwrite), another run holds OUT.part (GB10_ERR_EXISTS, also with overwrite), folder
+ * (unless replaced; OUT.part unless resumed), another run holds OUT.part (GB10_ERR_EXISTS, in any
+ * case), folder
  * missing or not writable, disk too small for `bytes`. catalog may be NULL (no input). Writes
  * nothing. */
-gb10_status_t io_output_check(const char *path, const io_catalog_t *catalog, bool overwrite,
+gb10_status_t io_output_check(const char *path, const io_catalog_t *catalog, io_existing_t existing,
                               int64_t bytes, gb10_error_t *err);
 
 /* Bytes of data the output will hold. */
@@ -175,6 +179,13 @@ int64_t io_output_bytes(const io_catalog_t *catalog, const io_spec_t *spec);
  * the catalogued names themselves (catalog made by io_catalog_add). */
 gb10_status_t io_output_create(io_output_t **output, const char *path, const io_catalog_t *catalog,
                                const io_spec_t *spec, gb10_error_t *err);
+
+/* The same for an OUT.part that an earlier run with the same catalog and spec has laid out. */
+gb10_status_t io_output_reopen(io_output_t **output, const char *path, const io_catalog_t *catalog,
+                               const io_spec_t *spec, gb10_error_t *err);
+
+/* OUT.part, the name that journals begin with. */
+const char *io_output_part(const io_output_t *output);
 
 /* The layout as bytes for another rank, and the same output opened there for raw writes. */
 gb10_status_t io_output_pack(const io_output_t *output, void **bytes, size_t *size,

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/fault.h"
 #include "io/part.h"
 #include "io/rawfile.h"
 #include "kernels/core/alloc.h"
@@ -234,6 +235,10 @@ static gb10_status_t make_dataset(maker_t *k, place_t place, int64_t i, io_kind_
         dims[rank++] = (hsize_t)d->dims[j];
     for (int j = 0; j < shape.rank; j++)
         dims[rank++] = (hsize_t)shape.dims[j];
+    int pretend = io_fault(IO_FAULT_LAYOUT);
+    if (pretend)
+        return GB10_FAIL(k->err, pretend == EIO ? GB10_ERR_FILE : GB10_ERR_SPACE, "%s: %s: %s",
+                         k->output->part, d->name, strerror(pretend));
     hid_t space = H5Screate_simple(rank, dims, NULL);
     hid_t id = H5Dcreate2(place.parent, place.name, k->types.id[io_kind_type(kind, d->dtype)],
                           space, place.links, k->datasets, H5P_DEFAULT);
@@ -373,10 +378,9 @@ static gb10_status_t reserve(io_output_t *o, gb10_error_t *err)
     struct stat info;
     if (fstat(o->fd, &info) != 0)
         return GB10_FAIL(err, GB10_ERR_FILE, "%s: stat failed: %s.", o->part, strerror(errno));
-    int failed;
-    do
-        failed = fallocate(o->fd, 0, 0, info.st_size);
-    while (failed && errno == EINTR);
+    int failed = (errno = io_fault(IO_FAULT_RESERVE)) != 0;
+    while (!failed && (failed = fallocate(o->fd, 0, 0, info.st_size)) && errno == EINTR)
+        failed = 0;
     if (failed && (errno == ENOSPC || errno == EDQUOT))
         return GB10_FAIL(err, GB10_ERR_SPACE,
                          "%s: no space left on its disk: %lld bytes are needed. Free some and "
@@ -437,6 +441,63 @@ gb10_status_t io_output_create(io_output_t **output, const char *path, const io_
 cleanup:
     if (status != GB10_OK) { /* there is nothing in it yet */
         io_output_discard(*output);
+        io_output_close(*output);
+        *output = NULL;
+    }
+    return status;
+}
+
+/* Where the datasets of batch i are in a file that has them. */
+static gb10_status_t find_datasets(hid_t file, io_output_t *o, int64_t i, gb10_error_t *err)
+{
+    const io_dataset_t *d = &o->catalog->datasets[i];
+    hid_t group = H5Gopen2(file, d->name, H5P_DEFAULT);
+    gb10_status_t status = GB10_OK;
+    for (int kind = 0; kind < IO_KINDS && status == GB10_OK; kind++) {
+        if (!(o->kinds >> kind & 1))
+            continue;
+        const char *name = io_kind_name((io_kind_t)kind);
+        hid_t id = group < 0 ? -1 : H5Dopen2(group, name, H5P_DEFAULT);
+        int64_t bytes =
+            io_kind_bytes((io_kind_t)kind, d->dtype, d->m, d->n, o->nb, o->nmetrics) * d->count;
+        haddr_t offset = id < 0 ? HADDR_UNDEF : H5Dget_offset(id);
+        o->offset[i * IO_KINDS + kind] = offset == HADDR_UNDEF ? -1 : (int64_t)offset;
+        if (id < 0 ||
+            (bytes > 0 && (offset == HADDR_UNDEF || H5Dget_storage_size(id) != (hsize_t)bytes)))
+            status = GB10_FAIL(err, GB10_ERR_FORMAT,
+                               "%s: %s/%s is not as this run needs it. Use --overwrite to start "
+                               "again.",
+                               o->part, d->name, name);
+        io_h5_close(id);
+    }
+    io_h5_close(group);
+    return status;
+}
+
+gb10_status_t io_output_reopen(io_output_t **output, const char *path, const io_catalog_t *catalog,
+                               const io_spec_t *spec, gb10_error_t *err)
+{
+    gb10_status_t status;
+    char reason[IO_REASON_MAX];
+    *output = NULL;
+    GB10_TRY(new_output(output, path, catalog, err));
+    io_output_t *o = *output;
+    o->kinds = spec->kinds;
+    o->nb = spec->nb;
+    o->nmetrics = spec->nmetrics;
+    GB10_TRY(io_part_reopen(o->part, &o->fd, err));
+    io_h5_lock();
+    hid_t file = io_h5_open(o->part, false);
+    if (file < 0)
+        status = GB10_FAIL(err, GB10_ERR_FORMAT,
+                           "%s cannot be read: %s. Use --overwrite to start again.", o->part,
+                           io_h5_reason(reason));
+    for (int64_t i = 0; i < catalog->ndatasets && status == GB10_OK; i++)
+        status = find_datasets(file, o, i, err);
+    io_h5_close(file);
+    io_h5_unlock();
+cleanup:
+    if (status != GB10_OK) {
         io_output_close(*output);
         *output = NULL;
     }

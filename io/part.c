@@ -126,6 +126,19 @@ gb10_status_t io_part_create(const char *part, bool overwrite, int *fd, gb10_err
                      "%s cannot be created: %s.", part, strerror(errno));
 }
 
+gb10_status_t io_part_reopen(const char *part, int *fd, gb10_error_t *err)
+{
+    gb10_status_t status = lock_old(part, fd, err);
+    if (status != GB10_OK)
+        return status;
+    if (*fd >= 0 && (fcntl(*fd, F_GETFL) & O_ACCMODE) == O_RDWR && io_part_is(*fd, part))
+        return GB10_OK;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    return GB10_FAIL(err, GB10_ERR_FILE, "%s cannot be opened for writing.", part);
+}
+
 gb10_status_t io_part_open(const char *part, int *fd, gb10_error_t *err)
 {
     *fd = open(part, O_RDWR | O_CLOEXEC);

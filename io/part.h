@@ -16,6 +16,10 @@ gb10_status_t io_part_free(const char *part, gb10_error_t *err);
  * removed first. */
 gb10_status_t io_part_create(const char *part, bool overwrite, int *fd, gb10_error_t *err);
 
+/* The `part` that an earlier run left, locked as a new one; GB10_ERR_EXISTS when another run has
+ * it. */
+gb10_status_t io_part_reopen(const char *part, int *fd, gb10_error_t *err);
+
 /* The same file on another rank, without a lock. */
 gb10_status_t io_part_open(const char *part, int *fd, gb10_error_t *err);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "io/element.h"
+#include "io/fault.h"
 #include "io/h5lib.h"
 #include "io/io.h"
 #include "io/rawfile.h"
@@ -246,6 +247,9 @@ gb10_status_t io_read(io_reader_t *reader, int64_t dataset, int64_t first, int64
                          c->path, (long long)first, (long long)count, (long long)dataset);
     const io_dataset_t *d = &c->datasets[dataset];
     const io_element_t *e = &d->element;
+    int pretend = io_fault(IO_FAULT_READ);
+    if (pretend)
+        return GB10_FAIL(err, GB10_ERR_FILE, "%s: %s: %s", c->path, d->name, strerror(pretend));
     int64_t total = count * d->m * d->n, begin = first * d->m * d->n;
     int64_t stored = (int64_t)e->size, size = (int64_t)gb10_dtype_size(d->dtype);
     if (total == 0)

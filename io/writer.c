@@ -7,6 +7,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "io/fault.h"
 #include "io/layout.h"
 #include "io/part.h"
 #include "io/rawfile.h"
@@ -40,7 +41,7 @@ static bool is_source(const struct stat *info, const io_catalog_t *catalog)
 }
 
 static gb10_status_t check_there(const char *path, const char *name, const io_catalog_t *catalog,
-                                 bool overwrite, int64_t *freed, gb10_error_t *err)
+                                 io_existing_t existing, int64_t *freed, gb10_error_t *err)
 {
     struct stat info;
     *freed = 0;
@@ -61,12 +62,13 @@ static gb10_status_t check_there(const char *path, const char *name, const io_ca
     if (status != GB10_OK)
         return status;
     *freed = (int64_t)info.st_blocks * 512;
-    if (overwrite)
+    if (existing == IO_REPLACE || (existing == IO_RESUME && name != path))
         return GB10_OK;
     if (name == path)
         return GB10_FAIL(err, GB10_ERR_EXISTS, "%s exists. Use --overwrite to replace it.", path);
     return GB10_FAIL(err, GB10_ERR_EXISTS,
-                     "%s was left by an unfinished run. Use --overwrite to start again.", name);
+                     "%s was left by an unfinished run. Use %s--overwrite to start again.", name,
+                     catalog ? "--resume to go on with it, or " : "");
 }
 
 static gb10_status_t check_folder(const char *path, const char *folder, int64_t bytes,
@@ -99,7 +101,7 @@ static gb10_status_t check_folder(const char *path, const char *folder, int64_t 
     return GB10_OK;
 }
 
-gb10_status_t io_output_check(const char *path, const io_catalog_t *catalog, bool overwrite,
+gb10_status_t io_output_check(const char *path, const io_catalog_t *catalog, io_existing_t existing,
                               int64_t bytes, gb10_error_t *err)
 {
     gb10_status_t status;
@@ -110,8 +112,8 @@ gb10_status_t io_output_check(const char *path, const io_catalog_t *catalog, boo
     GB10_TRY(gb10_strdup(&folder, path, err));
     GB10_TRY(gb10_alloc(&part, size, 1, "a path", err));
     snprintf(part, size, "%s.part", path);
-    GB10_TRY(check_there(path, path, catalog, overwrite, &old, err));
-    GB10_TRY(check_there(path, part, catalog, overwrite, &left, err));
+    GB10_TRY(check_there(path, path, catalog, existing, &old, err));
+    GB10_TRY(check_there(path, part, catalog, existing, &left, err));
     GB10_TRY(check_folder(path, dirname(folder), bytes - left, err));
 cleanup:
     gb10_free(part);
@@ -140,6 +142,11 @@ static gb10_status_t locate(const io_output_t *o, io_kind_t kind, int64_t datase
     return GB10_OK;
 }
 
+const char *io_output_part(const io_output_t *output)
+{
+    return output->part;
+}
+
 gb10_status_t io_write(io_output_t *output, io_kind_t kind, int64_t dataset, int64_t first,
                        int64_t count, const void *src, gb10_error_t *err)
 {
@@ -148,6 +155,10 @@ gb10_status_t io_write(io_output_t *output, io_kind_t kind, int64_t dataset, int
     gb10_status_t status = locate(output, kind, dataset, first, count, &offset, &size, err);
     if (status != GB10_OK)
         return status;
+    int pretend = size > 0 ? io_fault(IO_FAULT_DATA) : 0;
+    if (pretend)
+        return GB10_FAIL(err, pretend == EIO ? GB10_ERR_FILE : GB10_ERR_SPACE, "%s: %s: %s",
+                         output->part, output->catalog->datasets[dataset].name, strerror(pretend));
     return io_raw_write(output->fd, src, size, offset, output->part,
                         output->catalog->datasets[dataset].name, err);
 }
@@ -166,11 +177,13 @@ gb10_status_t io_read_back(io_output_t *output, io_kind_t kind, int64_t dataset,
 
 gb10_status_t io_output_sync(io_output_t *output, gb10_error_t *err)
 {
-    if (fsync(output->fd) == 0)
+    int pretend = io_fault(IO_FAULT_SYNC);
+    if (!pretend && fdatasync(output->fd) == 0)
         return GB10_OK;
-    gb10_status_t status = errno == ENOSPC || errno == EDQUOT ? GB10_ERR_SPACE : GB10_ERR_FILE;
+    int reason = pretend ? pretend : errno;
+    gb10_status_t status = reason == ENOSPC || reason == EDQUOT ? GB10_ERR_SPACE : GB10_ERR_FILE;
     return GB10_FAIL(err, status, "%s: sync failed: %s. What was written may be lost.",
-                     output->part, strerror(errno));
+                     output->part, strerror(reason));
 }
 
 static bool set_complete(hid_t file)
@@ -204,14 +217,26 @@ static gb10_status_t mark_complete(io_output_t *o, gb10_error_t *err)
     return status;
 }
 
+/* A fault on purpose. */
+static gb10_status_t trouble(const io_output_t *o, const char *point, gb10_error_t *err)
+{
+    int pretend = io_fault(point);
+    if (!pretend)
+        return GB10_OK;
+    return GB10_FAIL(err, pretend == EIO ? GB10_ERR_FILE : GB10_ERR_SPACE, "%s: %s", o->part,
+                     strerror(pretend));
+}
+
 gb10_status_t io_output_finish(io_output_t *output, gb10_error_t *err)
 {
     gb10_status_t status;
     GB10_TRY(io_output_sync(output, err));
     GB10_TRY(io_part_ours(output->fd, output->part, err));
+    GB10_TRY(trouble(output, IO_FAULT_FINISH, err));
     GB10_TRY(mark_complete(output, err));
     GB10_TRY(io_output_sync(output, err));
     GB10_TRY(io_part_ours(output->fd, output->part, err));
+    GB10_TRY(trouble(output, IO_FAULT_RENAME, err));
     if (rename(output->part, output->path) != 0)
         return GB10_FAIL(err, GB10_ERR_FILE, "%s cannot be renamed to %s: %s.", output->part,
                          output->path, strerror(errno));

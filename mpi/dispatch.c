@@ -9,7 +9,7 @@
 #include "mpi/wait.h"
 
 enum { TAG_REQUEST = 11, TAG_REPLY = 12, REPLY_MAX = 32 };
-enum { ASKING = 1, LEAVING = 2, FAILED = 3 };
+enum { ASKING = 1, LEAVING = 2, STOPPING = 3 };
 
 typedef struct request {
     int64_t kind, room;
@@ -26,8 +26,9 @@ typedef struct master {
     const dist_team_t *team;
     const dist_plan_t *plan;
     const dist_worker_t *worker;
-    int64_t next, units;
-    int left; /* ranks that have left */
+    int64_t next, units; /* next: the first in the plan's order that is open */
+    int64_t open;        /* units that were not done when it began           */
+    int left;            /* ranks that have left */
     bool stop;
     dist_progress_t *of_rank; /* last report of each rank */
     dist_progress_t sum;
@@ -41,6 +42,25 @@ static void account(master_t *m, int rank, const dist_progress_t *p)
     m->sum.bad += p->bad - old->bad;
     m->sum.bytes += p->bytes - old->bytes;
     *old = *p;
+}
+
+/* Whether unit number i of the plan's order needs no work. */
+static bool is_done(const dist_plan_t *plan, const dist_worker_t *worker, int64_t i)
+{
+    return worker->done && worker->done[dist_plan_order(plan, i)];
+}
+
+static void pass_done(master_t *m)
+{
+    while (m->next < m->units && is_done(m->plan, m->worker, m->next))
+        m->next++;
+}
+
+static int64_t take(master_t *m)
+{
+    int64_t unit = dist_plan_order(m->plan, m->next++);
+    pass_done(m);
+    return unit;
 }
 
 /* Several units a message when there are plenty, one at a time towards the end. */
@@ -69,20 +89,24 @@ static gb10_status_t answer(master_t *m, bool *answered, gb10_error_t *err)
                         "MPI_Recv", err));
     *answered = true;
     account(m, from.MPI_SOURCE, &request.progress);
-    m->stop |= request.kind == FAILED;
+    m->stop |= request.kind == STOPPING;
     if (request.kind != ASKING) {
         m->left++;
         return GB10_OK;
     }
-    reply.count = m->stop ? 0 : share(m, request.room);
-    for (int64_t i = 0; i < reply.count; i++)
-        reply.unit[i] = dist_plan_order(m->plan, m->next + i);
-    m->next += reply.count;
+    for (int64_t i = m->stop ? 0 : share(m, request.room); i > 0 && m->next < m->units; i--)
+        reply.unit[reply.count++] = take(m);
     GB10_TRY(wait_check(
         MPI_Send(&reply, sizeof reply, MPI_BYTE, from.MPI_SOURCE, TAG_REPLY, MPI_COMM_WORLD),
         "MPI_Send", err));
 cleanup:
     return status;
+}
+
+/* No more units for this rank. */
+static bool ended(const dist_worker_t *worker)
+{
+    return worker->failed(worker->ctx) || worker->stopped(worker->ctx);
 }
 
 static gb10_status_t run_master(const dist_team_t *team, const dist_plan_t *plan,
@@ -91,12 +115,15 @@ static gb10_status_t run_master(const dist_team_t *team, const dist_plan_t *plan
     master_t m = {.team = team, .plan = plan, .worker = worker, .units = dist_plan_units(plan)};
     gb10_status_t status = GB10_OK;
     int naps = 0;
+    for (int64_t i = 0; i < m.units; i++)
+        m.open += !is_done(plan, worker, i);
+    pass_done(&m);
     GB10_TRY(gb10_alloc(&m.of_rank, (size_t)team->size, sizeof *m.of_rank, "progress", err));
     for (;;) {
         bool busy = false;
-        m.stop |= worker->failed(worker->ctx);
+        m.stop |= ended(worker);
         if (!m.stop && m.next < m.units && worker->room(worker->ctx) > 0) {
-            worker->offer(worker->ctx, dist_plan_order(plan, m.next++));
+            worker->offer(worker->ctx, take(&m));
             busy = true;
         }
         if (team->size > 1) {
@@ -110,7 +137,7 @@ static gb10_status_t run_master(const dist_team_t *team, const dist_plan_t *plan
         dist_progress_t own;
         worker->progress(worker->ctx, &own);
         account(&m, 0, &own);
-        m.sum.units_total = m.units;
+        m.sum.units_total = m.open;
         worker->tick(worker->tick_ctx, &m.sum);
         if (done)
             break;
@@ -163,7 +190,7 @@ static gb10_status_t run_member(const dist_worker_t *worker, gb10_error_t *err)
     gb10_status_t status = GB10_OK;
     bool more = true;
     int naps = 0;
-    while (more && !worker->failed(worker->ctx)) {
+    while (more && !ended(worker)) {
         int room = worker->room(worker->ctx);
         if (room > 0) {
             naps = 0;
@@ -173,7 +200,7 @@ static gb10_status_t run_member(const dist_worker_t *worker, gb10_error_t *err)
         }
     }
     finish_queue(worker);
-    GB10_TRY(send_request(worker, worker->failed(worker->ctx) ? FAILED : LEAVING, 0, err));
+    GB10_TRY(send_request(worker, ended(worker) ? STOPPING : LEAVING, 0, err));
 cleanup:
     return status;
 }
@@ -185,16 +212,16 @@ static gb10_status_t run_static(const dist_team_t *team, const dist_plan_t *plan
     int64_t units = dist_plan_units(plan), mine = 0;
     gb10_status_t status = GB10_OK;
     GB10_TRY(gb10_alloc(&owner, (size_t)units, sizeof *owner, "static schedule", err));
-    GB10_TRY(dist_plan_static(plan, team->size, owner, err));
+    GB10_TRY(dist_plan_static(plan, team->size, worker->done, owner, err));
     for (int64_t i = 0; i < units; i++)
         mine += owner[i] == team->rank;
-    for (int64_t i = 0; i < units && !worker->failed(worker->ctx);) {
+    for (int64_t i = 0; i < units && !ended(worker);) {
         int naps = 0;
         for (; i < units && owner[i] != team->rank; i++)
             ;
-        while (i < units && worker->room(worker->ctx) <= 0 && !worker->failed(worker->ctx))
+        while (i < units && worker->room(worker->ctx) <= 0 && !ended(worker))
             wait_nap(&naps);
-        if (i < units && !worker->failed(worker->ctx))
+        if (i < units && !ended(worker))
             worker->offer(worker->ctx, dist_plan_order(plan, i++));
         if (team->rank == 0) {
             dist_progress_t own;

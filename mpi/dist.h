@@ -36,9 +36,10 @@ void dist_plan_limits(const dist_plan_t *plan, int64_t *bytes_in, int64_t *bytes
 gb10_status_t dist_unit(const dist_plan_t *plan, int64_t i, gb10_unit_t *unit, gb10_error_t *err);
 /* The i-th unit to hand out, largest cost first: a permutation of 0 .. units-1. */
 int64_t dist_plan_order(const dist_plan_t *plan, int64_t i);
-/* Static schedule: owner[i] = rank of unit dist_plan_order(i), longest processing time first. */
-gb10_status_t dist_plan_static(const dist_plan_t *plan, int nranks, int32_t *owner,
-                               gb10_error_t *err);
+/* Static schedule: owner[i] = rank of unit dist_plan_order(i), longest processing time first; -1
+ * for units that are done (by canonical index; NULL: none is). */
+gb10_status_t dist_plan_static(const dist_plan_t *plan, int nranks, const uint8_t *done,
+                               int32_t *owner, gb10_error_t *err);
 
 /* ---- team ---- */
 
@@ -87,6 +88,8 @@ typedef struct dist_progress {
  *   room(ctx):          how many more units the rank can queue now; never blocks
  *   idle(ctx):          true when every unit taken is done
  *   failed(ctx):        true when the rank cannot go on
+ *   stopped(ctx):       true when it was asked to stop: then no new unit starts anywhere, and
+ *                       dist_run returns when those that were taken are done
  *   progress(ctx, p):   this rank's figures
  *   tick(tick_ctx, sum):     rank 0 only, now and then: the sum over ranks as last reported
  *                       (static schedule: rank 0's own share) */
@@ -96,16 +99,19 @@ typedef struct dist_worker {
     int (*room)(void *ctx);
     bool (*idle)(void *ctx);
     bool (*failed)(void *ctx);
+    bool (*stopped)(void *ctx);
     void (*progress)(void *ctx, dist_progress_t *p);
     void (*tick)(void *tick_ctx, const dist_progress_t *sum);
     void *tick_ctx;
+    const uint8_t *done; /* by canonical index, not 0: needs no work, is never offered; or NULL */
 } dist_worker_t;
 
 typedef enum dist_schedule { DIST_DYNAMIC = 0, DIST_STATIC = 1 } dist_schedule_t;
 
-/* Hands every unit to exactly one rank and returns when this rank's are done, or when a rank
- * failed (then no new unit starts anywhere). Dynamic: point-to-point request and reply with rank
- * 0. Static: dist_plan_static, no messages. [MPI] */
+/* Hands every unit that is not done to exactly one rank and returns when this rank's are done, or
+ * when a rank failed or was stopped (then no new unit starts anywhere; static: on that rank).
+ * Dynamic: point-to-point request and reply with rank 0. Static: dist_plan_static, no messages.
+ * [MPI] */
 gb10_status_t dist_run(const dist_team_t *team, const dist_plan_t *plan, dist_schedule_t schedule,
                        const dist_worker_t *worker, gb10_error_t *err);
 

@@ -329,8 +329,8 @@ static void sift_down(load_t *heap, int n)
     }
 }
 
-gb10_status_t dist_plan_static(const dist_plan_t *plan, int nranks, int32_t *owner,
-                               gb10_error_t *err)
+gb10_status_t dist_plan_static(const dist_plan_t *plan, int nranks, const uint8_t *done,
+                               int32_t *owner, gb10_error_t *err)
 {
     load_t *heap = NULL;
     gb10_status_t status = gb10_alloc(&heap, (size_t)nranks, sizeof *heap, "static schedule", err);
@@ -339,6 +339,9 @@ gb10_status_t dist_plan_static(const dist_plan_t *plan, int nranks, int32_t *own
     for (int r = 0; r < nranks; r++)
         heap[r].rank = r;
     for (int64_t i = 0; i < plan->units; i++) {
+        owner[i] = -1;
+        if (done && done[dist_plan_order(plan, i)])
+            continue;
         owner[i] = heap[0].rank;
         heap[0].cost += segment_at(plan, i)->cost;
         sift_down(heap, nranks);

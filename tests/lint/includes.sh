@@ -52,11 +52,12 @@ allow kernels/lapack kernels/lapack/*.[ch] -- "$libc" '<cblas\.h>' "$core" "$con
     '"kernels/lapack/'
 allow kernels/tuning kernels/tuning/*.[ch] -- "$libc" "$core" '"kernels/tuning/'
 allow kernels kernels/*.[ch] -- "$libc" '"kernels/'
-allow io io/*.[ch] -- "$libc" "$core" '<hdf5\.h>' '"io/'
+machine='<(dirent|nmmintrin|arm_acle|sys/auxv)\.h>' # journals by name; the CRC instruction
+allow io io/*.[ch] -- "$libc" "$machine" "$core" '<hdf5\.h>' '"io/'
 allow mpi mpi/*.[ch] -- "$libc" "$core" '<mpi\.h>' '"mpi/'
 system='<(dirent|dlfcn|poll)\.h>' # fugu bench: peers as processes, OpenBLAS when it is there
-allow app app/*.[ch] -- "$libc" "$system" "$core" '"kernels/gb10\.h"' '"io/io\.h"' \
-    '"mpi/dist\.h"' '"app/'
+allow app app/*.[ch] -- "$libc" "$system" "$core" '"kernels/gb10\.h"' \
+    '"io/(io|crc|fault|journal)\.h"' '"mpi/dist\.h"' '"app/'
 
 for f in kernels/*/*.[ch] kernels/*/*.cu; do
     case $f in
@@ -71,7 +72,7 @@ allow 'the public header' kernels/gb10.h -- "$libc" '"kernels/core/(status|types
 
 # Private headers in tests: only in tests/unit/test_MODULE_*.c, tests/kernels (kernels) and
 # tests/mpi (mpi, and app for the ScaLAPACK comparison).
-public='"(kernels/gb10\.h|kernels/core/|io/io\.h|mpi/dist\.h|tests/)'
+public='"(kernels/gb10\.h|kernels/core/|io/(io|crc|fault|journal)\.h|mpi/dist\.h|tests/)'
 for module in app io mpi kernels; do
     own=(tests/unit/test_"${module}"_*.c)
     case $module in

@@ -15,7 +15,7 @@ enum { UNITS_MAX = 4000, QUEUE = 3 };
 /* A worker that finishes a queued unit now and then. */
 typedef struct fake {
     int64_t counts[UNITS_MAX];
-    int queued, fail_after, idle_calls;
+    int queued, fail_after, stop_after;
     int64_t done, ticks, last_sum;
 } fake_t;
 
@@ -55,6 +55,12 @@ static bool failed(void *ctx)
     return f->fail_after > 0 && f->done >= f->fail_after;
 }
 
+static bool stopped(void *ctx)
+{
+    const fake_t *f = ctx;
+    return f->stop_after > 0 && f->done >= f->stop_after;
+}
+
 static void progress(void *ctx, dist_progress_t *p)
 {
     const fake_t *f = ctx;
@@ -68,27 +74,35 @@ static void tick(void *ctx, const dist_progress_t *sum)
     f->last_sum = sum->units;
 }
 
+/* `part`: only every third unit is left to do. */
 static void run_case(const dist_team_t *team, const dist_plan_t *plan, dist_schedule_t schedule,
-                     const char *name)
+                     bool part, const char *name)
 {
+    static uint8_t done[UNITS_MAX];
     fake_t f = {0};
     gb10_error_t err = {0};
-    dist_worker_t worker = {&f, offer, room, idle, failed, progress, tick, &f};
+    int64_t open = 0;
+    dist_worker_t worker = {&f, offer, room, idle, failed, stopped, progress, tick, &f, NULL};
     int64_t units = dist_plan_units(plan), low = 0;
+    for (int64_t i = 0; i < units; i++) {
+        done[i] = part && i % 3 != 1;
+        open += !done[i];
+    }
+    worker.done = part ? done : NULL;
     cr_assert_eq(dist_run(team, plan, schedule, &worker, &err), GB10_OK, "%s: %s", name,
                  err.message);
     cr_assert_eq(f.queued, 0, "%s: units left in the queue", name);
     low = f.done;
     cr_assert_eq(dist_min(team, &low, 1, &err), GB10_OK);
-    if (units >= 20)
+    if (open >= 20)
         cr_expect(low > 0, "%s: a rank did nothing", name);
     if (team->rank == 0 && schedule == DIST_DYNAMIC)
-        cr_expect_eq(f.last_sum, units, "%s: rank 0 counted %lld of %lld", name,
-                     (long long)f.last_sum, (long long)units);
+        cr_expect_eq(f.last_sum, open, "%s: rank 0 counted %lld of %lld", name,
+                     (long long)f.last_sum, (long long)open);
     cr_assert_eq(dist_sum(team, f.counts, (int)units, &err), GB10_OK);
     for (int64_t i = 0; i < units; i++)
-        cr_assert_eq(f.counts[i], 1, "%s: unit %lld was handed out %lld times", name, (long long)i,
-                     (long long)f.counts[i]);
+        cr_assert_eq(f.counts[i], !done[i], "%s: unit %lld was handed out %lld times", name,
+                     (long long)i, (long long)f.counts[i]);
 }
 
 static void check_runs(const dist_team_t *team)
@@ -101,24 +115,29 @@ static void check_runs(const dist_team_t *team)
         dist_plan_t *plan;
         cr_assert_eq(dist_plan_create(&plan, &batch, &out, 1, 3000, &err), GB10_OK);
         cr_assert_eq(dist_plan_units(plan), matrices[i]);
-        run_case(team, plan, DIST_DYNAMIC, "dynamic");
-        run_case(team, plan, DIST_STATIC, "static");
+        for (int part = 0; part < 2; part++) {
+            run_case(team, plan, DIST_DYNAMIC, part, part ? "dynamic, resumed" : "dynamic");
+            run_case(team, plan, DIST_STATIC, part, part ? "static, resumed" : "static");
+        }
         dist_plan_free(plan);
     }
 }
 
-/* A rank that fails stops the hand-out everywhere; nobody hangs. */
-static void check_failure(const dist_team_t *team)
+/* A rank that fails, or that is asked to stop, stops the hand-out everywhere; nobody hangs, and
+ * what was taken before a stop is done. */
+static void check_failure(const dist_team_t *team, bool stop)
 {
     gb10_batch_t batch = {GB10_D, 8, 8, UNITS_MAX, 1, 512};
     int64_t out = 1500, done;
     gb10_error_t err = {0};
     dist_plan_t *plan;
-    fake_t f = {.fail_after = team->rank == team->size - 1 ? 3 : 0};
-    dist_worker_t worker = {&f, offer, room, idle, failed, progress, tick, &f};
+    int after = team->rank == team->size - 1 ? 3 : 0;
+    fake_t f = {.fail_after = stop ? 0 : after, .stop_after = stop ? after : 0};
+    dist_worker_t worker = {&f, offer, room, idle, failed, stopped, progress, tick, &f, NULL};
     cr_assert_eq(dist_plan_create(&plan, &batch, &out, 1, 3000, &err), GB10_OK);
     cr_assert_eq(dist_run(team, plan, DIST_DYNAMIC, &worker, &err), GB10_OK);
     done = f.done;
+    cr_expect(!stop || f.queued == 0);
     cr_assert_eq(dist_sum(team, &done, 1, &err), GB10_OK);
     cr_expect(done < UNITS_MAX, "a failed rank did not stop the others");
     dist_plan_free(plan);
@@ -175,6 +194,7 @@ Test(dispatch, hands_out_every_unit_once)
     check_collectives(&team);
     check_agreement(&team);
     check_runs(&team);
-    check_failure(&team);
+    check_failure(&team, false);
+    check_failure(&team, true);
     dist_stop(&team);
 }

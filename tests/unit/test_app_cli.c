@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "app/cli.h"
+#include "app/stop.h"
 #include "app/format.h"
 
 typedef struct options {
@@ -119,4 +120,18 @@ Test(format, numbers_read_well)
     cr_expect_str_eq(format_bytes(999600), "1.00 MB");
     cr_expect_str_eq(format_seconds(6.4), "6.40 s");
     cr_expect_str_eq(format_seconds(3723), "1:02:03");
+}
+
+Test(cli, durations)
+{
+    static const struct {
+        const char *text;
+        double seconds;
+    } cases[] = {{"90", 90},    {"90s", 90},     {"1.5m", 90},      {"2h", 7200},
+                 {"1d", 86400}, {"0", 0},        {"1:30:05", 5405}, {"", -1},
+                 {"s", -1},     {"-3", -1},      {"3 s", -1},       {"3sec", -1},
+                 {"1:2", -1},   {"1:2:3:4", -1}, {"inf", -1},       {"1:-2:03", -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect_float_eq(stop_duration(cases[i].text), cases[i].seconds, 1e-9, "'%s': %g",
+                           cases[i].text, stop_duration(cases[i].text));
 }

@@ -30,7 +30,7 @@ static gb10_status_t make_output(const char *input, const char *path, bool finis
     io_output_t *output = NULL;
     io_spec_t spec = output_spec();
     GB10_TRY(io_catalog_open(&catalog, input, NULL, 0, 0, err));
-    GB10_TRY(io_output_check(path, &catalog, false, io_output_bytes(&catalog, &spec), err));
+    GB10_TRY(io_output_check(path, &catalog, IO_REFUSE, io_output_bytes(&catalog, &spec), err));
     GB10_TRY(io_output_create(&output, path, &catalog, &spec, err));
     if (finish) {
         GB10_TRY(write_all(output, &catalog, &spec, err));
@@ -356,8 +356,8 @@ Test(io_output, refusals_before_work)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         memset(&err, 0, sizeof err);
-        gb10_status_t status =
-            io_output_check(cases[i].path, &c, cases[i].overwrite, cases[i].bytes, &err);
+        gb10_status_t status = io_output_check(
+            cases[i].path, &c, cases[i].overwrite ? IO_REPLACE : IO_REFUSE, cases[i].bytes, &err);
         cr_expect_eq(status, cases[i].status, "%s: status %d %s", cases[i].path, status,
                      err.message);
         cr_expect_not_null(strstr(err.message, cases[i].message), "%s: %s", cases[i].path,
@@ -374,7 +374,7 @@ Test(io_output, refusals_before_work)
     io_spec_t spec = output_spec();
     memset(&err, 0, sizeof err);
     cr_expect_eq(chdir("sub") + rmdir("../sub"), 0);
-    cr_expect_eq(io_output_check("out.h5", &c, false, 1, &err), GB10_ERR_FILE);
+    cr_expect_eq(io_output_check("out.h5", &c, IO_REFUSE, 1, &err), GB10_ERR_FILE);
     cr_expect_not_null(strstr(err.message, "the current folder was removed"), "%s", err.message);
     memset(&err, 0, sizeof err);
     cr_expect_eq(io_output_create(&output, "out.h5", &c, &spec, &err), GB10_ERR_FILE);
@@ -404,7 +404,8 @@ Test(io_output, one_writer_at_a_time)
     cr_assert_eq(start(&first, &c, false, &err), GB10_OK, "%s", err.message);
     for (int overwrite = 0; overwrite < 2; overwrite++) {
         memset(&err, 0, sizeof err);
-        cr_expect_eq(io_output_check("out.h5", NULL, overwrite, 1, &err), GB10_ERR_EXISTS);
+        cr_expect_eq(io_output_check("out.h5", NULL, overwrite ? IO_REPLACE : IO_REFUSE, 1, &err),
+                     GB10_ERR_EXISTS);
         cr_expect_not_null(strstr(err.message, "out.h5.part is being written by another run"), "%s",
                            err.message);
         cr_expect_eq(start(&second, &c, overwrite, &err), GB10_ERR_EXISTS);
@@ -478,11 +479,12 @@ Test(io_output, files_of_the_input)
     cr_expect_eq(c.nfiles, 3);
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         memset(&err, 0, sizeof err);
-        cr_expect_eq(io_output_check(paths[i], &c, true, 1, &err), GB10_ERR_FILE, "%s", paths[i]);
+        cr_expect_eq(io_output_check(paths[i], &c, IO_REPLACE, 1, &err), GB10_ERR_FILE, "%s",
+                     paths[i]);
         cr_expect_not_null(strstr(err.message, "is a file that the input in.h5 is read from"), "%s",
                            err.message);
     }
-    cr_expect_eq(io_output_check("new.h5", &c, true, 1, &err), GB10_OK, "%s", err.message);
+    cr_expect_eq(io_output_check("new.h5", &c, IO_REPLACE, 1, &err), GB10_OK, "%s", err.message);
     io_catalog_free(&c);
     leave_folder(folder);
 }
@@ -502,7 +504,7 @@ Test(io_output, no_rights)
     cr_expect_eq(status, GB10_ERR_FILE, "status %d", status);
     cr_expect_not_null(strstr(err.message, "in.h5: no permission to read it"), "%s", err.message);
     memset(&err, 0, sizeof err);
-    cr_expect_eq(io_output_check("out.h5", NULL, false, 1, &err), GB10_ERR_FILE);
+    cr_expect_eq(io_output_check("out.h5", NULL, IO_REFUSE, 1, &err), GB10_ERR_FILE);
     cr_expect_not_null(strstr(err.message, "no permission to write in the folder"), "%s",
                        err.message);
     if (root)
@@ -527,7 +529,8 @@ Test(io_output, full_disk)
     /* The mount lives until this process leaves it. */
     cr_assert_eq(chdir("/") + chdir(folder) + umount2(folder, MNT_DETACH), 0);
     cr_assert_eq(io_catalog_add(&c, "/big", GB10_D, 100, 100, 100, &err), GB10_OK);
-    gb10_status_t status = io_output_check("out.h5", &c, false, io_output_bytes(&c, &spec), &err);
+    gb10_status_t status =
+        io_output_check("out.h5", &c, IO_REFUSE, io_output_bytes(&c, &spec), &err);
     cr_expect_eq(status, GB10_ERR_SPACE, "status %d", status);
     cr_expect_not_null(strstr(err.message, "no space left on the disk of out.h5"), "%s",
                        err.message);

@@ -163,7 +163,7 @@ Test(plan, static_schedule_is_balanced)
     int64_t units = dist_plan_units(f.plan), of_rank[7] = {0};
     int32_t *owner = NULL;
     cr_assert_eq(gb10_alloc(&owner, (size_t)units, sizeof *owner, "owners", &err), GB10_OK);
-    cr_assert_eq(dist_plan_static(f.plan, 7, owner, &err), GB10_OK);
+    cr_assert_eq(dist_plan_static(f.plan, 7, NULL, owner, &err), GB10_OK);
     for (int64_t i = 0; i < units; i++)
         of_rank[owner[i]]++;
     for (int r = 0; r < 7; r++)
