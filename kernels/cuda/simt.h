@@ -17,6 +17,9 @@
  *     simt_launch_t how = {blocks, 1, 128, cluster, sizeof(sum_shared_t), stream};
  *     status = simt_launch(&how, sum<4>, &args, err);             for the host
  *
+ * Where 128 stands, SIMT_BOUNDS(128, 1) says as well how many blocks share a multiprocessor; a kernel
+ * with setmaxnreg needs that, or ptxas ignores it (C7508).
+ *
  * Spelled as in CUDA: threadIdx blockIdx blockDim gridDim, __syncthreads (_or _and _count),
  * __syncwarp, __shfl_sync __shfl_xor_sync __shfl_up_sync __shfl_down_sync, __ballot_sync __any_sync
  * __all_sync, atomicAdd atomicMax atomicMin atomicOr atomicExch atomicCAS, __threadfence, float2

@@ -15,6 +15,7 @@
 #define __global__
 #define __forceinline__ inline __attribute__((always_inline))
 
+#define SIMT_BOUNDS(threads, blocks) threads, blocks
 #define SIMT_KERNEL(name, threads, a, ...) void name(const __VA_ARGS__ &a)
 #define SIMT_SHARED(s, ...)                                                                        \
     __VA_ARGS__ *const s = (__VA_ARGS__ *)simt_rt_shared(sizeof(__VA_ARGS__), SIMT_SITE)
@@ -91,8 +92,9 @@ __forceinline__ void simt_store_at(T *p, typename simt_same<T>::type v, simt_sit
 }
 #define simt_load(p)          simt_load_at((p), SIMT_SITE)
 #define simt_load_once(p)     simt_load_at((p), SIMT_SITE)
-#define simt_store(p, v)      simt_store_at((p), (v), SIMT_SITE)
-#define simt_store_once(p, v) simt_store_at((p), (v), SIMT_SITE)
+/* The value may be braced: its commas make several arguments of it. */
+#define simt_store(p, ...)      simt_store_at((p), __VA_ARGS__, SIMT_SITE)
+#define simt_store_once(p, ...) simt_store_at((p), __VA_ARGS__, SIMT_SITE)
 
 template <class T> __forceinline__ T simt_load_acquire_at(const T *p, simt_site_t site)
 {
@@ -193,11 +195,15 @@ template <class T> static inline T *simt_map_at(T *p, unsigned rank, simt_site_t
 }
 
 /* ---- warps ---- */
-static inline void simt_syncwarp_at(simt_site_t site, uint32_t mask = 0xffffffffu)
-{
-    simt_part_t part = {nullptr, nullptr, 0, 0, 32};
-    simt_rt_warp(SIMT_OP_SYNC, mask, &part, site);
-}
+/* An object that is called: ISO C++17 has no macro with an optional argument behind a comma. */
+struct simt_syncwarp_t {
+    simt_site_t site;
+    void operator()(uint32_t mask = 0xffffffffu) const
+    {
+        simt_part_t part = {nullptr, nullptr, 0, 0, 32};
+        simt_rt_warp(SIMT_OP_SYNC, mask, &part, site);
+    }
+};
 template <class T>
 static inline T simt_shfl_at(simt_site_t site, simt_warp_op_t op, uint32_t mask, T v, int lane,
                              int width = 32)
@@ -214,7 +220,7 @@ static inline uint32_t simt_ballot_at(simt_site_t site, uint32_t mask, int predi
     simt_rt_warp(SIMT_OP_BALLOT, mask, &part, site);
     return result;
 }
-#define __syncwarp(...)          simt_syncwarp_at(SIMT_SITE, ##__VA_ARGS__)
+#define __syncwarp               (simt_syncwarp_t{SIMT_SITE})
 #define simt_shfl(...)           simt_shfl_at(SIMT_SITE, SIMT_OP_SHFL, __VA_ARGS__)
 #define simt_shfl_xor(...)       simt_shfl_at(SIMT_SITE, SIMT_OP_SHFL_XOR, __VA_ARGS__)
 #define simt_shfl_up(...)        simt_shfl_at(SIMT_SITE, SIMT_OP_SHFL_UP, __VA_ARGS__)

@@ -6,6 +6,7 @@
 
 #include <cuda_runtime.h>
 
+#define SIMT_BOUNDS(threads, blocks) threads, blocks
 #define SIMT_KERNEL(name, threads, a, ...)                                                         \
     __global__ void __launch_bounds__(threads) name(const __grid_constant__ __VA_ARGS__ a)
 /* 1024: the 128-byte swizzle repeats after that many bytes. */
