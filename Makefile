@@ -159,7 +159,10 @@ simt-build: $(SIMT_EXE)
 # Whether the PTX assembles: cubins for both chips, without calls into the driver.
 NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda*/bin/nvcc))
 CUDA_ARCHS ?= 90a 121a
-CUBINS := $(foreach a,$(CUDA_ARCHS),$(patsubst %.cu,$(BUILD)/cubin/%.$(a).cubin,$(wildcard kernels/cuda/*.cu tests/simt/*.cu)))
+CUBINS := $(foreach a,$(CUDA_ARCHS),$(patsubst %.cu,$(BUILD)/cubin/%.$(a).cubin,$(wildcard kernels/cuda/*.cu) tests/simt/simt_cases.cu))
+$(BUILD)/cubin/%.o: %.cu
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 -I. -MMD -MP -c -o $@ $<
 define cubin_rule
 $(BUILD)/cubin/%.$(1).cubin: %.cu
 	@mkdir -p $$(@D)
@@ -168,7 +171,7 @@ $(BUILD)/cubin/%.$(1).cubin: %.cu
 endef
 $(foreach a,$(CUDA_ARCHS),$(eval $(call cubin_rule,$(a))))
 .PHONY: cubins
-cubins: $(CUBINS) ## assemble the CUDA sources for CUDA_ARCHS (needs nvcc, no GPU)
+cubins: $(CUBINS) $(BUILD)/cubin/kernels/cuda/launch.o ## assemble the CUDA sources for CUDA_ARCHS (needs nvcc, no GPU)
 
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 .PHONY: asan

@@ -8,8 +8,8 @@
 gb10_status_t simt_cuda_launch(const simt_launch_t *how, const void *kernel, const void *args,
                                gb10_error_t *err)
 {
-    cudaError_t code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            (int)how->shared);
+    cudaError_t code =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)how->shared);
     if (code != cudaSuccess)
         return GB10_FAIL(err, GB10_ERR_DEVICE, "%zu bytes of shared memory for a kernel: %s",
                          how->shared, cudaGetErrorString(code));

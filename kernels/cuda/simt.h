@@ -8,7 +8,8 @@
  *     typedef struct sum_args { const float *x; float *y; int n; } sum_args_t;
  *     typedef struct sum_shared { float part[4]; } sum_shared_t;
  *
- *     template <int N> SIMT_KERNEL(sum, 128, a, sum_args_t)       name, most threads, argument, type
+ *     template <int N> SIMT_KERNEL(sum, 128, a, sum_args_t)       name, most threads, argument,
+ * type
  *     {
  *         SIMT_SHARED(s, sum_shared_t);                           s is a pointer
  *         ...
@@ -17,8 +18,8 @@
  *     simt_launch_t how = {blocks, 1, 128, cluster, sizeof(sum_shared_t), stream};
  *     status = simt_launch(&how, sum<4>, &args, err);             for the host
  *
- * Where 128 stands, SIMT_BOUNDS(128, 1) says as well how many blocks share a multiprocessor; a kernel
- * with setmaxnreg needs that, or ptxas ignores it (C7508).
+ * Where 128 stands, SIMT_BOUNDS(128, 1) says as well how many blocks share a multiprocessor; a
+ * kernel with setmaxnreg needs that, or ptxas ignores it (C7508).
  *
  * Spelled as in CUDA: threadIdx blockIdx blockDim gridDim, __syncthreads (_or _and _count),
  * __syncwarp, __shfl_sync __shfl_xor_sync __shfl_up_sync __shfl_down_sync, __ballot_sync __any_sync

@@ -15,7 +15,7 @@
 #define __global__
 #define __forceinline__ inline __attribute__((always_inline))
 
-#define SIMT_BOUNDS(threads, blocks) threads, blocks
+#define SIMT_BOUNDS(threads, blocks)       threads, blocks
 #define SIMT_KERNEL(name, threads, a, ...) void name(const __VA_ARGS__ &a)
 #define SIMT_SHARED(s, ...)                                                                        \
     __VA_ARGS__ *const s = (__VA_ARGS__ *)simt_rt_shared(sizeof(__VA_ARGS__), SIMT_SITE)
@@ -62,13 +62,13 @@ template <class To, class From> static inline To simt_bits(From from)
     memcpy(&to, &from, sizeof to);
     return to;
 }
-#define __float_as_uint(x)       simt_bits<unsigned>((float)(x))
-#define __uint_as_float(x)       simt_bits<float>((unsigned)(x))
-#define __double_as_longlong(x)  simt_bits<long long>((double)(x))
-#define __longlong_as_double(x)  simt_bits<double>((long long)(x))
-#define __popc(x)                __builtin_popcount(x)
-#define __ffs(x)                 __builtin_ffs(x)
-#define __clz(x)                 ((x) ? __builtin_clz(x) : 32)
+#define __float_as_uint(x)      simt_bits<unsigned>((float)(x))
+#define __uint_as_float(x)      simt_bits<float>((unsigned)(x))
+#define __double_as_longlong(x) simt_bits<long long>((double)(x))
+#define __longlong_as_double(x) simt_bits<double>((long long)(x))
+#define __popc(x)               __builtin_popcount(x)
+#define __ffs(x)                __builtin_ffs(x)
+#define __clz(x)                ((x) ? __builtin_clz(x) : 32)
 static inline float rsqrtf(float x)
 {
     return 1 / sqrtf(x);
@@ -90,8 +90,8 @@ __forceinline__ void simt_store_at(T *p, typename simt_same<T>::type v, simt_sit
     simt_rt_note(p, sizeof(T), 1, site);
     *p = v;
 }
-#define simt_load(p)          simt_load_at((p), SIMT_SITE)
-#define simt_load_once(p)     simt_load_at((p), SIMT_SITE)
+#define simt_load(p)      simt_load_at((p), SIMT_SITE)
+#define simt_load_once(p) simt_load_at((p), SIMT_SITE)
 /* The value may be braced: its commas make several arguments of it. */
 #define simt_store(p, ...)      simt_store_at((p), __VA_ARGS__, SIMT_SITE)
 #define simt_store_once(p, ...) simt_store_at((p), __VA_ARGS__, SIMT_SITE)
@@ -99,7 +99,7 @@ __forceinline__ void simt_store_at(T *p, typename simt_same<T>::type v, simt_sit
 template <class T> __forceinline__ T simt_load_acquire_at(const T *p, simt_site_t site)
 {
     T v;
-    if (simt_rt_poll(site))
+    if (simt_rt_poll(1, site))
         __atomic_load(p, &v, __ATOMIC_RELAXED);
     else
         __atomic_load(p, &v, __ATOMIC_ACQUIRE);
@@ -109,7 +109,7 @@ template <class T> __forceinline__ T simt_load_acquire_at(const T *p, simt_site_
 template <class T>
 __forceinline__ void simt_store_release_at(T *p, typename simt_same<T>::type v, simt_site_t site)
 {
-    if (simt_rt_poll(site))
+    if (simt_rt_poll(1, site))
         __atomic_store(p, &v, __ATOMIC_RELAXED);
     else
         __atomic_store(p, &v, __ATOMIC_RELEASE);
@@ -123,19 +123,18 @@ __forceinline__ void simt_store_release_at(T *p, typename simt_same<T>::type v, 
 
 /* An atomic is a compare-exchange loop around one function: floats have no other. Only a change
  * counts as progress, so that spinning on a lock is seen as what it is. */
-template <class T, class F>
-__forceinline__ T simt_atomic(T *p, F next, int order, simt_site_t site)
+template <class T, class F> __forceinline__ T simt_atomic(T *p, F next, int order, simt_site_t site)
 {
-    if (simt_rt_poll(site))
+    if (simt_rt_poll(order != __ATOMIC_RELAXED, site))
         order = __ATOMIC_RELAXED;
     T old, now;
     __atomic_load(p, &old, __ATOMIC_RELAXED);
     do {
         now = next(old);
-    } while (!(order == __ATOMIC_RELAXED
-                   ? __atomic_compare_exchange(p, &old, &now, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
-                   : __atomic_compare_exchange(p, &old, &now, 0, __ATOMIC_ACQ_REL,
-                                               __ATOMIC_ACQUIRE)));
+    } while (
+        !(order == __ATOMIC_RELAXED
+              ? __atomic_compare_exchange(p, &old, &now, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
+              : __atomic_compare_exchange(p, &old, &now, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)));
     simt_rt_note(p, sizeof(T), 1, site);
     if (memcmp(&old, &now, sizeof old) != 0)
         simt_rt_progress();
@@ -145,7 +144,8 @@ __forceinline__ T simt_atomic(T *p, F next, int order, simt_site_t site)
     template <class T>                                                                             \
     __forceinline__ T name(simt_site_t site, T *p, typename simt_same<T>::type v)                  \
     {                                                                                              \
-        return simt_atomic(p, [v](T old) -> T { return expression; }, order, site);                \
+        return simt_atomic(                                                                        \
+            p, [v](T old) -> T { return expression; }, order, site);                               \
     }
 SIMT_ATOMIC(simt_atomic_add, __ATOMIC_RELAXED, old + v)
 SIMT_ATOMIC(simt_atomic_max, __ATOMIC_RELAXED, old < v ? v : old)
@@ -170,20 +170,20 @@ __forceinline__ T simt_atomic_cas(simt_site_t site, T *p, typename simt_same<T>:
 #define __threadfence()       __atomic_thread_fence(__ATOMIC_SEQ_CST)
 
 /* ---- barriers, clusters ---- */
-#define __syncthreads()             ((void)simt_rt_block_sync(0, 0, SIMT_SITE))
-#define __syncthreads_or(p)         simt_rt_block_sync((p), 0, SIMT_SITE)
-#define __syncthreads_and(p)        simt_rt_block_sync((p), 1, SIMT_SITE)
-#define __syncthreads_count(p)      simt_rt_block_sync((p), 2, SIMT_SITE)
-#define simt_bar_sync(id, threads)  simt_rt_bar_sync((id), (threads), SIMT_SITE)
+#define __syncthreads()              ((void)simt_rt_block_sync(0, 0, SIMT_SITE))
+#define __syncthreads_or(p)          simt_rt_block_sync((p), 0, SIMT_SITE)
+#define __syncthreads_and(p)         simt_rt_block_sync((p), 1, SIMT_SITE)
+#define __syncthreads_count(p)       simt_rt_block_sync((p), 2, SIMT_SITE)
+#define simt_bar_sync(id, threads)   simt_rt_bar_sync((id), (threads), SIMT_SITE)
 #define simt_bar_arrive(id, threads) simt_rt_bar_arrive((id), (threads), SIMT_SITE)
-#define simt_setmaxnreg_inc(n)      simt_rt_setmaxnreg((n), SIMT_SITE)
-#define simt_setmaxnreg_dec(n)      simt_rt_setmaxnreg((n), SIMT_SITE)
-#define simt_cluster_arrive()       simt_rt_cluster_arrive(SIMT_SITE)
-#define simt_cluster_wait()         simt_rt_cluster_wait(SIMT_SITE)
-#define simt_cluster_rank()         simt_rt_cluster_rank()
-#define simt_cluster_size()         simt_rt_cluster_size()
-#define simt_cluster_sync()         simt_cluster_sync_at(SIMT_SITE)
-#define simt_map(p, rank)           simt_map_at((p), (rank), SIMT_SITE)
+#define simt_setmaxnreg_inc(n)       simt_rt_setmaxnreg((n), SIMT_SITE)
+#define simt_setmaxnreg_dec(n)       simt_rt_setmaxnreg((n), SIMT_SITE)
+#define simt_cluster_arrive()        simt_rt_cluster_arrive(SIMT_SITE)
+#define simt_cluster_wait()          simt_rt_cluster_wait(SIMT_SITE)
+#define simt_cluster_rank()          simt_rt_cluster_rank()
+#define simt_cluster_size()          simt_rt_cluster_size()
+#define simt_cluster_sync()          simt_cluster_sync_at(SIMT_SITE)
+#define simt_map(p, rank)            simt_map_at((p), (rank), SIMT_SITE)
 static inline void simt_cluster_sync_at(simt_site_t site)
 {
     simt_rt_cluster_arrive(site);
@@ -220,18 +220,18 @@ static inline uint32_t simt_ballot_at(simt_site_t site, uint32_t mask, int predi
     simt_rt_warp(SIMT_OP_BALLOT, mask, &part, site);
     return result;
 }
-#define __syncwarp               (simt_syncwarp_t{SIMT_SITE})
-#define simt_shfl(...)           simt_shfl_at(SIMT_SITE, SIMT_OP_SHFL, __VA_ARGS__)
-#define simt_shfl_xor(...)       simt_shfl_at(SIMT_SITE, SIMT_OP_SHFL_XOR, __VA_ARGS__)
-#define simt_shfl_up(...)        simt_shfl_at(SIMT_SITE, SIMT_OP_SHFL_UP, __VA_ARGS__)
-#define simt_shfl_down(...)      simt_shfl_at(SIMT_SITE, SIMT_OP_SHFL_DOWN, __VA_ARGS__)
-#define __shfl_sync(...)         simt_shfl(__VA_ARGS__)
-#define __shfl_xor_sync(...)     simt_shfl_xor(__VA_ARGS__)
-#define __shfl_up_sync(...)      simt_shfl_up(__VA_ARGS__)
-#define __shfl_down_sync(...)    simt_shfl_down(__VA_ARGS__)
-#define __ballot_sync(mask, p)   simt_ballot_at(SIMT_SITE, (mask), (p) != 0)
-#define __any_sync(mask, p)      (simt_ballot_at(SIMT_SITE, (mask), (p) != 0) != 0)
-#define __all_sync(mask, p)      (simt_ballot_at(SIMT_SITE, (mask), (p) == 0) == 0)
+#define __syncwarp             (simt_syncwarp_t{SIMT_SITE})
+#define simt_shfl(...)         simt_shfl_at(SIMT_SITE, SIMT_OP_SHFL, __VA_ARGS__)
+#define simt_shfl_xor(...)     simt_shfl_at(SIMT_SITE, SIMT_OP_SHFL_XOR, __VA_ARGS__)
+#define simt_shfl_up(...)      simt_shfl_at(SIMT_SITE, SIMT_OP_SHFL_UP, __VA_ARGS__)
+#define simt_shfl_down(...)    simt_shfl_at(SIMT_SITE, SIMT_OP_SHFL_DOWN, __VA_ARGS__)
+#define __shfl_sync(...)       simt_shfl(__VA_ARGS__)
+#define __shfl_xor_sync(...)   simt_shfl_xor(__VA_ARGS__)
+#define __shfl_up_sync(...)    simt_shfl_up(__VA_ARGS__)
+#define __shfl_down_sync(...)  simt_shfl_down(__VA_ARGS__)
+#define __ballot_sync(mask, p) simt_ballot_at(SIMT_SITE, (mask), (p) != 0)
+#define __any_sync(mask, p)    (simt_ballot_at(SIMT_SITE, (mask), (p) != 0) != 0)
+#define __all_sync(mask, p)    (simt_ballot_at(SIMT_SITE, (mask), (p) == 0) == 0)
 
 /* ---- tensor cores ---- */
 template <int N>
@@ -239,8 +239,11 @@ static inline void simt_ldmatrix_at(uint32_t *r, const void *row, simt_warp_op_t
                                     simt_site_t site)
 {
     simt_part_t part = {row, r, N, 0, 32};
-    if ((int)(simt_ids->thread.x & 31) < 8 * N)
+    if ((int)(simt_ids->thread.x & 31) < 8 * N) {
         simt_rt_note(row, 16, 0, site);
+        for (int i = 0; i < 4; i++) /* for sanitizers: it is this lane that reads the row */
+            (void)((const volatile uint32_t *)row)[i];
+    }
     simt_rt_warp(op, 0xffffffffu, &part, site);
 }
 static inline void simt_mma_at(simt_warp_op_t op, void *d, const void *a, const void *b,

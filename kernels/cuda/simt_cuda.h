@@ -93,10 +93,12 @@ template <class T> SIMT_DEVICE void simt_store_once(T *p, typename simt_same<T>:
     {                                                                                              \
         static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");                           \
         if constexpr (sizeof(T) == 4)                                                              \
-            asm volatile("st.release." scope ".b32 [%0], %1;" ::"l"(p), "r"(simt_bits<uint32_t>(v)) \
+            asm volatile("st.release." scope ".b32 [%0], %1;" ::"l"(p),                            \
+                         "r"(simt_bits<uint32_t>(v))                                               \
                          : "memory");                                                              \
         else                                                                                       \
-            asm volatile("st.release." scope ".b64 [%0], %1;" ::"l"(p), "l"(simt_bits<uint64_t>(v)) \
+            asm volatile("st.release." scope ".b64 [%0], %1;" ::"l"(p),                            \
+                         "l"(simt_bits<uint64_t>(v))                                               \
                          : "memory");                                                              \
     }
 SIMT_ACQUIRE(simt_load_acquire, "gpu")
@@ -173,8 +175,8 @@ template <class T> SIMT_DEVICE T *simt_map(T *p, unsigned rank)
         static_assert(sizeof(T) % 4 == 0, "whole registers");                                      \
         unsigned word[sizeof(T) / 4];                                                              \
         memcpy(word, &v, sizeof v);                                                                \
-        _Pragma("unroll") for (unsigned i = 0; i < sizeof(T) / 4; i++)                             \
-            word[i] = intrinsic(mask, word[i], lane, width);                                       \
+        _Pragma("unroll") for (unsigned i = 0; i < sizeof(T) / 4; i++) word[i] =                   \
+            intrinsic(mask, word[i], lane, width);                                                 \
         memcpy(&v, word, sizeof v);                                                                \
         return v;                                                                                  \
     }
@@ -267,17 +269,17 @@ SIMT_DEVICE void simt_mbar_arrive(simt_mbar_t *bar)
 }
 SIMT_DEVICE void simt_mbar_arrive_tx(simt_mbar_t *bar, unsigned bytes)
 {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                     simt_shared_address(bar)),
-                 "r"(bytes)
-                 : "memory");
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(simt_shared_address(bar)),
+        "r"(bytes)
+        : "memory");
 }
 SIMT_DEVICE void simt_mbar_expect_tx(simt_mbar_t *bar, unsigned bytes)
 {
-    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(
-                     simt_shared_address(bar)),
-                 "r"(bytes)
-                 : "memory");
+    asm volatile(
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(simt_shared_address(bar)),
+        "r"(bytes)
+        : "memory");
 }
 SIMT_DEVICE void simt_mbar_arrive_remote(simt_mbar_t *bar, unsigned rank)
 {
@@ -337,9 +339,8 @@ SIMT_DEVICE void simt_bulk_commit()
 {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
-#define simt_bulk_wait(n) asm volatile("cp.async.bulk.wait_group %0;" ::"n"(n) : "memory")
-#define simt_bulk_wait_read(n)                                                                     \
-    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(n) : "memory")
+#define simt_bulk_wait(n)      asm volatile("cp.async.bulk.wait_group %0;" ::"n"(n) : "memory")
+#define simt_bulk_wait_read(n) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(n) : "memory")
 SIMT_DEVICE void simt_proxy_fence()
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -378,15 +379,15 @@ SIMT_DEVICE void simt_tma_store_3d(const simt_tensor_map_t *map, int x, int y, i
 template <int N> SIMT_DEVICE void simt_cp_async_n(void *dst, const void *src, int bytes)
 {
     if constexpr (N == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
-                         simt_shared_address(dst)),
-                     "l"(__cvta_generic_to_global(src)), "r"(bytes)
-                     : "memory");
+        asm volatile(
+            "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(simt_shared_address(dst)),
+            "l"(__cvta_generic_to_global(src)), "r"(bytes)
+            : "memory");
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(
-                         simt_shared_address(dst)),
-                     "l"(__cvta_generic_to_global(src)), "r"(bytes), "n"(N)
-                     : "memory");
+        asm volatile(
+            "cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(simt_shared_address(dst)),
+            "l"(__cvta_generic_to_global(src)), "r"(bytes), "n"(N)
+            : "memory");
 }
 #define simt_cp_async(n, dst, src)             simt_cp_async_n<n>((dst), (src), (n))
 #define simt_cp_async_part(n, dst, src, bytes) simt_cp_async_n<n>((dst), (src), (bytes))

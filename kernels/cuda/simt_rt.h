@@ -30,17 +30,18 @@ extern simt_ids_t *simt_ids;
 extern simt_index_t simt_block_dim, simt_grid_dim;
 
 /* ---- host ---- */
-/* Runs call(kernel, args) once per thread of the grid. A diagnosis ends the run: GB10_ERR_DEVICE. */
-gb10_status_t simt_rt_launch(const simt_launch_t *how,
-                             void (*call)(void *kernel, const void *args), void *kernel,
-                             const void *args, gb10_error_t *err);
+/* Runs call(kernel, args) once per thread of the grid. A diagnosis ends the run: GB10_ERR_DEVICE.
+ */
+gb10_status_t simt_rt_launch(const simt_launch_t *how, void (*call)(void *kernel, const void *args),
+                             void *kernel, const void *args, gb10_error_t *err);
 
 /* ---- memory ---- */
 void *simt_rt_shared(size_t bytes, simt_site_t site);
 void simt_rt_note(const void *p, size_t bytes, int write, simt_site_t site);
 
-/* Another thread may run now. True: the line's synchronisation is to be left out (mutation). */
-int simt_rt_poll(simt_site_t site);
+/* Another thread may run now. True: the line's synchronisation is to be left out (mutation); orders
+ * = 0: there is none on it. */
+int simt_rt_poll(int orders, simt_site_t site);
 void simt_rt_progress(void); /* something changed that a polling thread may see */
 
 /* ---- barriers ---- */
@@ -107,7 +108,7 @@ void simt_rt_cp_async_wait(int pending, simt_site_t site);
 void simt_rt_setmaxnreg(int registers, simt_site_t site);
 
 /* ---- operand rounding ---- */
-uint32_t simt_rt_tf32(float x);                /* nearest, ties away from zero */
+uint32_t simt_rt_tf32(float x);                 /* nearest, ties away from zero */
 uint32_t simt_rt_bf16x2(float low, float high); /* nearest even                 */
 uint16_t simt_rt_e4m3x2(float low, float high); /* nearest even, saturating     */
 

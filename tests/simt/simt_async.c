@@ -68,11 +68,10 @@ static void box(copy_t *c, unsigned char *tile, piece_fn *fn)
                 bool inside = gx >= 0 && gx < (int64_t)t->size[0] && gy >= 0 &&
                               gy < (int64_t)t->size[1] && gz >= 0 &&
                               gz < (t->rank > 2 ? (int64_t)t->size[2] : 1);
-                unsigned char *global =
-                    inside ? (unsigned char *)t->base + gx * t->element +
-                                 gy * (int64_t)t->pitch[0] +
-                                 (t->rank > 2 ? gz * (int64_t)t->pitch[1] : 0)
-                           : NULL;
+                unsigned char *global = inside ? (unsigned char *)t->base + gx * t->element +
+                                                     gy * (int64_t)t->pitch[0] +
+                                                     (t->rank > 2 ? gz * (int64_t)t->pitch[1] : 0)
+                                               : NULL;
                 unsigned o = t->swizzle ? offset ^ (((offset >> 7) & 7) << 4) : offset;
                 fn(c, tile + o, global, (size_t)t->element);
             }
@@ -183,7 +182,8 @@ static void global_only(const void *p, simt_site_t site)
 
 void simt_rt_bulk_load(void *dst, const void *src, unsigned bytes, uint64_t *bar, simt_site_t site)
 {
-    copy_t c = {.kind = COPY_LOAD, .dst = dst, .src = src, .bytes = bytes, .bar = bar, .site = site};
+    copy_t c = {
+        .kind = COPY_LOAD, .dst = dst, .src = src, .bytes = bytes, .bar = bar, .site = site};
     check_bulk(&c, dst, 16);
     check_bulk(&c, src, 16);
     global_only(src, site);
@@ -195,7 +195,8 @@ void simt_rt_bulk_load(void *dst, const void *src, unsigned bytes, uint64_t *bar
 
 void simt_rt_bulk_push(void *dst, const void *src, unsigned bytes, uint64_t *bar, simt_site_t site)
 {
-    copy_t c = {.kind = COPY_PUSH, .dst = dst, .src = src, .bytes = bytes, .bar = bar, .site = site};
+    copy_t c = {
+        .kind = COPY_PUSH, .dst = dst, .src = src, .bytes = bytes, .bar = bar, .site = site};
     check_bulk(&c, dst, 16);
     check_bulk(&c, src, 16);
     c.from = own_shared(src, bytes, site);
@@ -324,6 +325,7 @@ static void finish(copy_t *c)
         leave_group(c, GROUP_CP_ASYNC);
     else
         simt_mbar_complete(c->bar, c->bytes, c->site);
+    simt_tsan_release(&simt_m.end_tag); /* the end of the launch waits for every copy */
     free(c->held);
 }
 
@@ -357,11 +359,20 @@ void simt_async_cta_exit(cta_t *c)
             simt_fail(unread.copy[i].site, "a block exits with this copy in flight, issued");
 }
 
+static void drop_all(list_t *l)
+{
+    for (size_t i = l->first; i < l->end; i++) {
+        free(l->copy[i].held);
+        simt_tsan_finish(l->copy[i].tsan, &simt_m.end_tag);
+        simt_tsan_end(l->copy[i].tsan);
+    }
+    l->first = l->end = 0;
+}
+
 void simt_async_clear(void)
 {
-    for (size_t i = unwritten.first; i < unwritten.end; i++)
-        free(unwritten.copy[i].held);
-    unread.first = unread.end = unwritten.first = unwritten.end = 0;
+    drop_all(&unread);
+    drop_all(&unwritten);
 }
 
 /* ---- groups and the fence ---- */

@@ -26,13 +26,11 @@ template <class T> static __device__ __forceinline__ T plus(T a, T b)
 {
     return a + b;
 }
-template <>
-__device__ __forceinline__ complex_float_t plus(complex_float_t a, complex_float_t b)
+template <> __device__ __forceinline__ complex_float_t plus(complex_float_t a, complex_float_t b)
 {
     return {a.re + b.re, a.im + b.im};
 }
-template <>
-__device__ __forceinline__ complex_double_t plus(complex_double_t a, complex_double_t b)
+template <> __device__ __forceinline__ complex_double_t plus(complex_double_t a, complex_double_t b)
 {
     return {a.re + b.re, a.im + b.im};
 }
@@ -271,8 +269,6 @@ SIMT_KERNEL(ring, 64, a, case_args_t)
         __syncthreads();
         if (i == 0) {
             simt_mbar_arrive_tx(&s->full, sizeof s->mail);
-            if (round > 0)
-                simt_mbar_wait(&s->empty, parity ^ 1);
             simt_bulk_push(simt_map(&s->mail[0], next), s->send, sizeof s->send,
                            simt_map(&s->full, next));
         }
@@ -282,11 +278,11 @@ SIMT_KERNEL(ring, 64, a, case_args_t)
         __syncthreads();
         if (i == 0)
             simt_mbar_arrive_remote(&s->empty, last);
-        /* send is written again when the next block has what it holds: it says so by empty. */
+        /* By this the next block says that it has read its mail, and so what send held. */
         simt_mbar_wait(&s->empty, parity);
     }
+    /* Nobody touches this block any more: full and empty were its last visitors. */
     simt_store(&((float *)a.out)[64 * rank + i], v);
-    simt_cluster_sync();
 }
 
 gb10_status_t case_ring(const case_args_t *a, gb10_error_t *err)

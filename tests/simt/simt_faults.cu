@@ -107,7 +107,7 @@ SIMT_KERNEL(fault_warp, 64, a, case_args_t)
     default:
         simt_ldmatrix(1, r, a.x);
     }
-    out_float(a, v);
+    simt_store(&((float *)a.out)[i + 64 * blockIdx.x], v);
 }
 
 /* ---- 20 to 39: mbarriers and copies ---- */

@@ -69,7 +69,7 @@ enum { FRAME = 20, ENTRY = 11 };
 /* Stacks (and ThreadSanitizer's threads) live until the process ends. */
 static struct {
     void *stack, *tsan;
-} *pool;
+} * pool;
 static int pooled;
 
 static void grow_pool(int number)
@@ -159,6 +159,7 @@ void simt_fibers_forget(void)
 #ifdef SIMT_TSAN
     for (int i = 0; i < pooled; i++)
         if (pool[i].tsan) {
+            simt_tsan_finish(pool[i].tsan, &simt_m.end_tag);
             __tsan_destroy_fiber(pool[i].tsan);
             pool[i].tsan = __tsan_create_fiber(0);
         }
@@ -193,6 +194,18 @@ void simt_tsan_end(void *thread)
     __tsan_destroy_fiber(thread);
 #else
     (void)thread;
+#endif
+}
+
+void simt_tsan_finish(void *thread, void *object)
+{
+#ifdef SIMT_TSAN
+    void *self = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(thread, NO_SYNC);
+    __tsan_release(object);
+    __tsan_switch_to_fiber(self, NO_SYNC);
+#else
+    (void)thread, (void)object;
 #endif
 }
 

@@ -75,8 +75,8 @@ typedef struct warp {
     int rank;         /* in the order of the schedule */
     bool reverse;     /* highest lane first */
     uint32_t live, ready, polling;
-    uint32_t in_op;         /* waiting in a warp operation */
-    uint32_t bar_waiting;   /* at an mbarrier              */
+    uint32_t in_op;       /* waiting in a warp operation */
+    uint32_t bar_waiting; /* at an mbarrier              */
     uint32_t cluster_waiting;
     unsigned syncs[WARP]; /* phases of __syncwarp by lowest lane of the mask */
     char tag[WARP][2];
@@ -169,9 +169,10 @@ void simt_fiber_make(fiber_t *f, int number, void (*entry)(void));
 void simt_fiber_switch(fiber_t *from, fiber_t *to, bool from_ends);
 void simt_fiber_entered(void); /* first thing on a new stack */
 void simt_fibers_forget(void); /* after a run that was left in the middle */
-void *simt_tsan_thread(void); /* begins after what the caller has done */
+void *simt_tsan_thread(void);  /* begins after what the caller has done */
 void simt_tsan_enter(void *thread);
 void simt_tsan_end(void *thread);
+void simt_tsan_finish(void *thread, void *object); /* releases for a thread that never will */
 void simt_tsan_release(void *object);
 void simt_tsan_acquire(void *object);
 void simt_tsan_range(const void *p, size_t bytes, bool write);

@@ -65,20 +65,25 @@ _Noreturn void simt_fail(simt_site_t site, const char *format, ...)
 
 static const char *wait_name(const thread_t *t)
 {
-    static const char *const names[] = {
-        [WAIT_NONE] = "polling",           [WAIT_BLOCK] = "block barrier",
-        [WAIT_NAMED] = "named barrier",    [WAIT_CLUSTER] = "cluster barrier",
-        [WAIT_WARP] = "warp operation",    [WAIT_MBAR] = "mbarrier",
-        [WAIT_BULK] = "bulk group",        [WAIT_BULK_READ] = "bulk group (read)",
-        [WAIT_CP_ASYNC] = "cp.async group", [WAIT_EXITED] = "exited"};
+    static const char *const names[] = {[WAIT_NONE] = "polling",
+                                        [WAIT_BLOCK] = "block barrier",
+                                        [WAIT_NAMED] = "named barrier",
+                                        [WAIT_CLUSTER] = "cluster barrier",
+                                        [WAIT_WARP] = "warp operation",
+                                        [WAIT_MBAR] = "mbarrier",
+                                        [WAIT_BULK] = "bulk group",
+                                        [WAIT_BULK_READ] = "bulk group (read)",
+                                        [WAIT_CP_ASYNC] = "cp.async group",
+                                        [WAIT_EXITED] = "exited"};
     return names[t->wait];
 }
 
 static bool same_wait(const thread_t *a, const thread_t *b)
 {
     return a->wait == b->wait && a->ids.block.x == b->ids.block.x &&
-           a->ids.block.y == b->ids.block.y && (a->wait == WAIT_EXITED ||
-           (a->site.file == b->site.file && a->site.line == b->site.line));
+           a->ids.block.y == b->ids.block.y &&
+           (a->wait == WAIT_EXITED ||
+            (a->site.file == b->site.file && a->site.line == b->site.line));
 }
 
 /* Who waits where, threads with one fate in one line. */
@@ -240,7 +245,7 @@ void simt_block(wait_kind_t kind, simt_site_t site)
     resume_another(false);
 }
 
-int simt_rt_poll(simt_site_t site)
+int simt_rt_poll(int orders, simt_site_t site)
 {
     thread_t *t = simt_m.now;
     if (!simt_is_random() || (simt_random() & 1)) {
@@ -250,7 +255,7 @@ int simt_rt_poll(simt_site_t site)
         mark(t->warp);
     }
     resume_another(false);
-    return simt_dropped(site);
+    return orders && simt_dropped(site);
 }
 
 /* ---- threads, blocks, clusters ---- */
@@ -430,7 +435,6 @@ static void allocate(void)
 static void release(void)
 {
     machine_t *m = &simt_m;
-    simt_async_clear();
     simt_asan_unpoison(m->arena, (size_t)(m->arena_end - m->arena));
     free(m->cluster);
     free(m->cta);
@@ -526,10 +530,12 @@ gb10_status_t simt_rt_launch(const simt_launch_t *how, void (*call)(void *, cons
     allocate();
     simt_tsan_release(&m->begin_tag);
     run();
+    if (m->failed)
+        simt_fibers_forget();
+    simt_async_clear();
     simt_tsan_acquire(&m->end_tag);
     release();
     if (!m->failed)
         return GB10_OK;
-    simt_fibers_forget();
     return GB10_FAIL(err, GB10_ERR_DEVICE, "%s", report);
 }

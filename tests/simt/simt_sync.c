@@ -3,7 +3,6 @@
  * one that still leaves the last. */
 #include "tests/simt/simt_machine.h"
 
-
 /* ---- barriers of a block ---- */
 
 static bool open_barrier(cta_t *c, int id)
@@ -323,7 +322,7 @@ static bool over(uint64_t *bar, unsigned parity, simt_site_t site)
 
 int simt_rt_mbar_test(uint64_t *bar, unsigned parity, simt_site_t site)
 {
-    bool dropped = simt_rt_poll(site) != 0;
+    bool dropped = simt_rt_poll(1, site) != 0;
     if (dropped)
         return 1;
     if (!over(bar, parity, site))

@@ -18,10 +18,12 @@ simt_dot_model_t simt_dot_model(int arch, simt_operand_t operand)
         simt_operand_t operand;
         simt_dot_model_t model;
     } table[] = {
-        {80, SIMT_TF32, {4, 24, 0, 0}},   {80, SIMT_BF16, {8, 24, 0, 0}},   {80, SIMT_E4M3, {16, 24, 0, 0}},
-        {90, SIMT_TF32, {8, 25, 0, 0}},   {90, SIMT_BF16, {16, 25, 0, 0}},  {90, SIMT_E4M3, {32, 25, 1, 0}},
-        {100, SIMT_TF32, {8, 25, 0, 0}},  {100, SIMT_BF16, {16, 25, 0, 0}}, {100, SIMT_E4M3, {32, 25, 1, 0}},
-        {121, SIMT_TF32, {8, 25, 0, 0}},  {121, SIMT_BF16, {16, 25, 0, 0}}, {121, SIMT_E4M3, {32, 25, 0, 0}},
+        {80, SIMT_TF32, {4, 24, 0, 0}},   {80, SIMT_BF16, {8, 24, 0, 0}},
+        {80, SIMT_E4M3, {16, 24, 0, 0}},  {90, SIMT_TF32, {8, 25, 0, 0}},
+        {90, SIMT_BF16, {16, 25, 0, 0}},  {90, SIMT_E4M3, {32, 25, 1, 0}},
+        {100, SIMT_TF32, {8, 25, 0, 0}},  {100, SIMT_BF16, {16, 25, 0, 0}},
+        {100, SIMT_E4M3, {32, 25, 1, 0}}, {121, SIMT_TF32, {8, 25, 0, 0}},
+        {121, SIMT_BF16, {16, 25, 0, 0}}, {121, SIMT_E4M3, {32, 25, 0, 0}},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i].arch == arch && table[i].operand == operand)
@@ -111,8 +113,8 @@ static float dot_group(float c, const float *a, const float *b, int k, simt_dot_
     int64_t sum = 0;
     for (int i = 0; i < count; i++) {
         int drop = 46 - model.bits + largest - term[i].exponent;
-        uint64_t m = (uint64_t)(term[i].significand < 0 ? -term[i].significand
-                                                        : term[i].significand);
+        uint64_t m =
+            (uint64_t)(term[i].significand < 0 ? -term[i].significand : term[i].significand);
         m = drop >= 64 ? 0 : m >> drop;
         sum += term[i].significand < 0 ? -(int64_t)m : (int64_t)m;
     }
@@ -208,8 +210,7 @@ static const simt_operands_t *operands(const thread_t *t)
     return t->part.in;
 }
 
-static void gather(simt_warp_op_t op, const thread_t *lanes, int e, float a[16][32],
-                   float b[8][32])
+static void gather(simt_warp_op_t op, const thread_t *lanes, int e, float a[16][32], float b[8][32])
 {
     for (int l = 0; l < WARP; l++) {
         const uint32_t *ra = operands(&lanes[l])->a, *rb = operands(&lanes[l])->b;
@@ -255,8 +256,9 @@ void simt_warp_mma(simt_warp_op_t op, thread_t *lanes)
         return;
     }
     const int e = op == SIMT_OP_MMA_TF32 ? 1 : op == SIMT_OP_MMA_BF16 ? 2 : 4;
-    const simt_dot_model_t model = simt_dot_model(
-        simt_m.options.arch, e == 1 ? SIMT_TF32 : e == 2 ? SIMT_BF16 : SIMT_E4M3);
+    const simt_dot_model_t model = simt_dot_model(simt_m.options.arch, e == 1   ? SIMT_TF32
+                                                                       : e == 2 ? SIMT_BF16
+                                                                                : SIMT_E4M3);
     gather(op, lanes, e, a, b);
     for (int l = 0; l < WARP; l++) {
         uint32_t c[4], d[4];

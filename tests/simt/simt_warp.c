@@ -70,8 +70,8 @@ static void vote(thread_t *lanes, uint32_t mask)
     simt_m.count.votes++;
 }
 
-/* Matrix i has its rows at the addresses of lanes 8 i to 8 i + 7; lane l receives elements 2 (l % 4)
- * and the next of row l / 4 (transposed: of column l / 4). */
+/* Matrix i has its rows at the addresses of lanes 8 i to 8 i + 7; lane l receives elements 2 (l %
+ * 4) and the next of row l / 4 (transposed: of column l / 4). */
 static void ldmatrix(thread_t *lanes, bool trans)
 {
     const int count = lanes[0].part.size;

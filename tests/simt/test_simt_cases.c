@@ -46,8 +46,12 @@ Test(cases, shuffle)
     for (int which = 0; which < 5; which++) {
         const int parts = which == 2 || which == 3 ? 2 : 1;
         const int single = which % 2 == 0; /* float: 0 and 2 */
-        case_args_t a = {.x = which == 4 ? (void *)q : single ? (void *)f : (void *)d,
-                         .out = which == 4 ? (void *)oq : single ? (void *)of : (void *)od,
+        case_args_t a = {.x = which == 4 ? (void *)q
+                              : single   ? (void *)f
+                                         : (void *)d,
+                         .out = which == 4 ? (void *)oq
+                                : single   ? (void *)of
+                                           : (void *)od,
                          .n = N,
                          .which = which};
         GOOD(case_shuffle(&a, &err));
@@ -213,8 +217,8 @@ Test(cases, mma)
             double sum = dz[i], got = which == 2 ? iout[i] : which == 4 ? dout[i] : (double)out[i];
             for (int j = 0; j < k; j++)
                 sum += dx[i / 8 * k + j] * dy[j * 8 + i % 8];
-            cr_assert_eq(got, sum, "kind %d row %d column %d: %g, not %g", which, i / 8, i % 8,
-                         got, sum);
+            cr_assert_eq(got, sum, "kind %d row %d column %d: %g, not %g", which, i / 8, i % 8, got,
+                         sum);
         }
         RAN(mma);
     }

@@ -14,7 +14,7 @@ typedef struct fault {
 } fault_t;
 
 static _Alignas(64) float x[512];
-static _Alignas(64) float out[64];
+static _Alignas(64) float out[128];
 static unsigned words[4];
 
 static gb10_status_t launch(case_fn *fn, int which, int n)
@@ -34,6 +34,10 @@ static void provoke(const fault_t *fault, int count)
         if (run > 1)
             break; /* the random ones may finish a copy in time */
         for (int i = 0; i < count; i++) {
+#ifdef __SANITIZE_THREAD__ /* what gives NaN is a race as well, and ends the process */
+            if (!fault[i].report)
+                continue;
+#endif
             gb10_status_t status = launch(case_fault, fault[i].which, run);
             if (!fault[i].report) {
                 cr_expect(status == GB10_OK && isnan(out[0]), "fault %d: %g\n%s", fault[i].which,
@@ -69,14 +73,10 @@ Test(faults, barriers)
 Test(faults, warps)
 {
     static const fault_t fault[] = {
-        {10, "divergent warp operation"},
-        {11, "reads lane 20, which is outside the mask 0xffff"},
-        {12, "is not in its own mask"},
-        {13, "names lane 3, which has exited"},
-        {14, "divergent warp operation"},
-        {15, "misaligned"},
-        {16, "divergent warp operation"},
-        {17, "is not shared memory of this block"},
+        {10, "divergent warp operation"}, {11, "reads lane 20, which is outside the mask 0xffff"},
+        {12, "is not in its own mask"},   {13, "names lane 3, which has exited"},
+        {14, "divergent warp operation"}, {15, "misaligned"},
+        {16, "divergent warp operation"}, {17, "is not shared memory of this block"},
     };
     provoke(fault, sizeof fault / sizeof *fault);
 }
@@ -85,7 +85,9 @@ Test(faults, mbarriers)
 {
     static const fault_t fault[] = {
         {20, "used before its init"},
+#ifndef __SANITIZE_ADDRESS__ /* built with UBSan, which stops the process at that line */
         {21, "not on 8 bytes"},
+#endif
         {22, "more arrivals than its count of 1"},
         {23, "used before its init"},
         {24, "not in shared memory"},

@@ -119,8 +119,8 @@ Test(tensor, recorded_vectors)
         misses_t n = compare(f, model, file[i].wgmma);
         fclose(f);
         found++;
-        printf("%s: %d vectors, misses: model %d, exactly rounded %d, fma chain %d\n",
-               file[i].name, n.vectors, n.model, n.rounded, n.chain);
+        printf("%s: %d vectors, misses: model %d, exactly rounded %d, fma chain %d\n", file[i].name,
+               n.vectors, n.model, n.rounded, n.chain);
         cr_expect(n.vectors > 0 && n.model == 0, "%s: %d of %d", file[i].name, n.model, n.vectors);
         /* fp8 with C = 0 is nearly always exact on a B200: its control is the truncating sum. */
         if (!model.apart)
