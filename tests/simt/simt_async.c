@@ -22,6 +22,7 @@ typedef struct list {
     size_t first, end, room;
 } list_t;
 static list_t unread, unwritten;
+static unsigned char *in_hand; /* of the copy that is in neither list: a diagnosis may end it */
 
 static void push(list_t *l, const copy_t *c)
 {
@@ -36,18 +37,42 @@ static void push(list_t *l, const copy_t *c)
     l->copy[l->end++] = *c;
 }
 
-/* Oldest first, newest first, or any. */
+/* Whether some thread waits for this copy. */
+static bool wanted(const copy_t *c)
+{
+    if (c->kind == COPY_CP_ASYNC)
+        return c->by->wait == WAIT_CP_ASYNC;
+    if (c->kind == COPY_STORE)
+        return c->by->wait == WAIT_BULK || c->by->wait == WAIT_BULK_READ;
+    for (int i = 0; i < simt_m.warps_per_cta; i++)
+        for (uint32_t left = c->to->warp[i].bar_waiting; left; left &= left - 1)
+            if (c->to->warp[i].thread[__builtin_ctz(left)].bar == c->bar)
+                return true;
+    return false;
+}
+
+/* Any; or one that is waited for, so that the others stay in flight: oldest or newest first. */
 static copy_t pull(list_t *l)
 {
-    if (simt_m.options.schedule == SIMT_REVERSE)
-        return l->copy[--l->end];
+    const bool newest = simt_m.options.schedule == SIMT_REVERSE;
+    const size_t count = l->end - l->first;
+    size_t i = newest ? l->end - 1 : l->first;
     if (simt_is_random()) {
-        size_t i = l->first + simt_random() % (l->end - l->first);
-        copy_t c = l->copy[i];
-        l->copy[i] = l->copy[l->first++];
-        return c;
+        i = l->first + simt_random() % count;
+    } else {
+        for (size_t k = 0; k < count; k++) {
+            size_t j = newest ? l->end - 1 - k : l->first + k;
+            if (wanted(&l->copy[j])) {
+                i = j;
+                break;
+            }
+        }
     }
-    return l->copy[l->first++];
+    const copy_t c = l->copy[i];
+    for (; i > l->first; i--)
+        l->copy[i] = l->copy[i - 1];
+    l->first++;
+    return c;
 }
 
 /* ---- what a copy moves, piece by piece ---- */
@@ -139,8 +164,14 @@ static void join_group(copy_t *c, group_kind_t kind)
 static void issue(copy_t *c)
 {
     c->by = simt_m.now;
-    if (c->from)
-        c->clean = memcmp(c->src, shadow_of(c->from, c->src), c->bytes) == 0;
+    if (c->from) {
+        const void *shadow = shadow_of(c->from, c->src);
+        c->clean = simt_equal(c->src, shadow, c->bytes);
+        c->held = malloc(c->bytes);
+        if (!c->held)
+            abort();
+        simt_move(c->held, shadow, c->bytes);
+    }
     if (c->kind == COPY_STORE) {
         join_group(c, GROUP_READ);
         join_group(c, GROUP_WRITTEN);
@@ -287,12 +318,9 @@ static void read_source(copy_t *c)
 {
     if (c->from) {
         const void *shadow = shadow_of(c->from, c->src);
-        if (c->clean && memcmp(c->src, shadow, c->bytes) != 0)
+        if (!simt_equal(c->held, shadow, c->bytes) ||
+            (c->clean && !simt_equal(c->src, shadow, c->bytes)))
             simt_fail(c->site, "the source of a copy in flight was overwritten");
-        c->held = malloc(c->bytes);
-        if (!c->held)
-            abort();
-        simt_move(c->held, shadow, c->bytes);
         simt_tsan_range(c->src, c->bytes, false);
     } else if (!c->map) {
         simt_tsan_range(c->src, c->bytes, false);
@@ -327,6 +355,7 @@ static void finish(copy_t *c)
         simt_mbar_complete(c->bar, c->bytes, c->site);
     simt_tsan_release(&simt_m.end_tag); /* the end of the launch waits for every copy */
     free(c->held);
+    in_hand = NULL;
 }
 
 bool simt_async_step(void)
@@ -335,6 +364,7 @@ bool simt_async_step(void)
     if (!reading && unwritten.first == unwritten.end)
         return false;
     copy_t c = pull(reading ? &unread : &unwritten);
+    in_hand = c.held;
     void *back = simt_m.on_host ? simt_m.host.tsan : simt_m.now->fiber.tsan;
     simt_tsan_enter(c.tsan);
     simt_m.progress++;
@@ -343,6 +373,7 @@ bool simt_async_step(void)
     if (reading && c.kind == COPY_STORE) {
         leave_group(&c, GROUP_READ);
         push(&unwritten, &c);
+        in_hand = NULL;
         simt_tsan_enter(back);
         return true;
     }
@@ -371,6 +402,8 @@ static void drop_all(list_t *l)
 
 void simt_async_clear(void)
 {
+    free(in_hand);
+    in_hand = NULL;
     drop_all(&unread);
     drop_all(&unwritten);
 }

@@ -308,7 +308,7 @@ SIMT_KERNEL(queue, 32, a, case_args_t)
         __syncthreads();
         if (item >= (unsigned)a.n)
             break;
-        if (threadIdx.x == 0) {
+        if (threadIdx.x == 31) { /* not the one that took the ticket */
             float before = 0;
             if (item > 0) {
                 while (simt_load_acquire(&a.words[item]) == 0)

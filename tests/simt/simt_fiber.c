@@ -285,3 +285,18 @@ void simt_move(void *dst, const void *src, size_t bytes)
     memcpy(dst, src, bytes);
 #endif
 }
+
+bool simt_equal(const void *a, const void *b, size_t bytes)
+{
+#ifdef SIMT_TSAN
+    const unsigned char *p = a, *q = b;
+    for (size_t i = 0; i < bytes; i++) {
+        if (p[i] != q[i])
+            return false;
+        __asm__ volatile("");
+    }
+    return true;
+#else
+    return memcmp(a, b, bytes) == 0;
+#endif
+}

@@ -122,8 +122,8 @@ typedef struct copy {
     unsigned group;
     const tensor_t *map;
     int at[3];
-    bool clean; /* the source agreed with its shadow at issue */
-    unsigned char *held;
+    bool clean;          /* the source agreed with its shadow at issue */
+    unsigned char *held; /* the source as the async proxy saw it at issue */
     simt_site_t site;
     void *tsan;
 } copy_t;
@@ -178,9 +178,10 @@ void simt_tsan_acquire(void *object);
 void simt_tsan_range(const void *p, size_t bytes, bool write);
 void simt_asan_poison(void *p, size_t bytes);
 void simt_asan_unpoison(void *p, size_t bytes);
-/* memset and memcpy that no sanitizer intercepts */
+/* memset, memcpy and memcmp that ThreadSanitizer does not intercept */
 void simt_fill(void *p, int byte, size_t bytes);
 void simt_move(void *dst, const void *src, size_t bytes);
+bool simt_equal(const void *a, const void *b, size_t bytes);
 
 /* ---- scheduler (simt_sched.c) ---- */
 _Noreturn void simt_fail(simt_site_t site, const char *format, ...)

@@ -39,6 +39,7 @@ static void say_site(simt_site_t site)
 static void leave(void)
 {
     simt_m.failed = true;
+    simt_tsan_release(&simt_m.end_tag); /* of a copy's thread, perhaps */
     if (simt_m.on_host)
         longjmp(simt_m.leave, 1);
     simt_m.on_host = true;

@@ -322,9 +322,9 @@ static bool over(uint64_t *bar, unsigned parity, simt_site_t site)
 
 int simt_rt_mbar_test(uint64_t *bar, unsigned parity, simt_site_t site)
 {
-    bool dropped = simt_rt_poll(1, site) != 0;
-    if (dropped)
+    if (simt_dropped(site)) /* at once: giving way first would let the data come */
         return 1;
+    simt_rt_poll(1, site);
     if (!over(bar, parity, site))
         return 0;
     simt_tsan_acquire(object_of(bar, parity));

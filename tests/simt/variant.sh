@@ -1,8 +1,8 @@
 #!/bin/bash
-# The tests of kernels on the CPU in another build: asan (with UBSan), tsan, arm64 (under qemu-user);
-# or mutate: leaves out each line with synchronisation of simt_cases.cu in turn, which some test has
-# to notice unless the line says "redundant"; or cubin: assembles for the GPUs. Ends with "N passed,
-# N failed, N skipped"; cubin with exit 77 and a reason where there is no nvcc.
+# The tests of kernels on the CPU in another build: asan (with UBSan), tsan, arm64 (qemu-user); or
+# mutate: leaves out each line with synchronisation of simt_cases.cu in turn, which some test has to
+# notice unless the line says "redundant"; or cubin: assembles for the GPUs. Ends with "N passed, N
+# failed, N skipped"; cubin with exit 77 and a reason where there is no nvcc.
 # Usage: tests/simt/variant.sh BUILD NAME
 set -u
 build=$(realpath "$1")
