@@ -22,7 +22,7 @@ static int source_lane(const thread_t *t)
 {
     const simt_part_t *p = &t->part;
     const int first = t->lane & ~(p->width - 1), last = first + p->width - 1;
-    int from = t->lane;
+    int from;
     switch (t->op) {
     case SIMT_OP_SHFL:
         return first + (p->lane & (p->width - 1));

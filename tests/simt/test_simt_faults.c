@@ -32,7 +32,7 @@ static void provoke(const fault_t *fault, int count)
     EACH_RUN(run)
     {
         if (run > 1)
-            break; /* the random ones may finish a copy in time */
+            continue; /* the random ones may finish a copy in time */
         for (int i = 0; i < count; i++) {
 #ifdef __SANITIZE_THREAD__ /* what gives NaN is a race as well, and ends the process */
             if (!fault[i].report)

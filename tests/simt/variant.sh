@@ -33,7 +33,7 @@ run_variant() {
         text=$("$@" "$build/simt-$name/${t%.c}" 2>&1) || code=1
         echo "== $(basename "$t")"
         echo "$text"
-        read -r ok _ bad _ none _ <<<"$(tail -n 1 <<<"$text")"
+        read -r ok _ bad _ none _ <<<"$(grep -E '^[0-9]+ passed' <<<"$text" | tail -n 1)"
         [[ $ok =~ ^[0-9]+$ ]] || { code=1; continue; }
         passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + none))
     done
