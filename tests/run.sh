@@ -59,8 +59,8 @@ counted() { # name command...
     local name=$1 code=0 start=$SECONDS ok bad skip
     shift
     timeout "$limit" "$@" >"$log" 2>&1 || code=$?
-    read -r ok bad skip < <(sed -n \
-        's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$log" | tail -n 1)
+    read -r ok bad skip < <(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" |
+        tail -n 1 | tr -dc '0-9 \n')
     if [ "$code" -ne 0 ] || [ $((${ok:-0} + ${skip:-0})) -eq 0 ]; then
         failed=$((failed + (${bad:-0} > 0 ? bad - 1 : 0)))
         fail "$name (exit $code)"

@@ -153,16 +153,18 @@ void simt_fiber_switch(fiber_t *from, fiber_t *to, bool from_ends)
     arrived(from);
 }
 
-void simt_fibers_forget(void)
+void simt_fibers_forget(int count)
 {
     /* Frames that nobody returned from stay in ThreadSanitizer's call stacks: new threads. */
 #ifdef SIMT_TSAN
-    for (int i = 0; i < pooled; i++)
+    for (int i = 0; i < count; i++)
         if (pool[i].tsan) {
             simt_tsan_finish(pool[i].tsan, &simt_m.end_tag);
             __tsan_destroy_fiber(pool[i].tsan);
             pool[i].tsan = __tsan_create_fiber(0);
         }
+#else
+    (void)count;
 #endif
 }
 

@@ -167,9 +167,9 @@ typedef struct arch {
 /* ---- fibers (simt_fiber.c) ---- */
 void simt_fiber_make(fiber_t *f, int number, void (*entry)(void));
 void simt_fiber_switch(fiber_t *from, fiber_t *to, bool from_ends);
-void simt_fiber_entered(void); /* first thing on a new stack */
-void simt_fibers_forget(void); /* after a run that was left in the middle */
-void *simt_tsan_thread(void);  /* begins after what the caller has done */
+void simt_fiber_entered(void);      /* first thing on a new stack */
+void simt_fibers_forget(int count); /* the first ones, left in the middle of a run */
+void *simt_tsan_thread(void);       /* begins after what the caller has done */
 void simt_tsan_enter(void *thread);
 void simt_tsan_end(void *thread);
 void simt_tsan_finish(void *thread, void *object); /* releases for a thread that never will */

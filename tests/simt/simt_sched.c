@@ -532,9 +532,10 @@ gb10_status_t simt_rt_launch(const simt_launch_t *how, void (*call)(void *, cons
     simt_tsan_release(&m->begin_tag);
     run();
     if (m->failed)
-        simt_fibers_forget();
-    simt_async_clear();
+        simt_fibers_forget(m->resident * (int)(m->cluster_size * m->block));
     simt_tsan_acquire(&m->end_tag);
+    simt_async_clear();
+    simt_tsan_acquire(&m->end_tag); /* of copies that were cleared */
     release();
     if (!m->failed)
         return GB10_OK;
