@@ -76,7 +76,7 @@ $(BUILD)/obj/%_isa.$(1).o: %_isa.c
 endef
 $(foreach i,$(ISAS),$(eval $(call isa_rule,$(i))))
 
--include $(shell find $(BUILD)/obj $(BUILD)/plain -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/plain $(BUILD)/simt $(BUILD)/cubin -name '*.d' 2>/dev/null)
 
 # ---- tests ----
 TEST_SRC := $(wildcard tests/unit/test_*.c tests/kernels/test_*.c)
@@ -102,7 +102,7 @@ $(PLAIN_EXE): %: %.o $(patsubst %.c,$(BUILD)/plain/%.o,$(wildcard tests/support/
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -llapacke -lopenblas $(HDF5_LIBS) $(LDLIBS) -lm -pthread
 
 .PHONY: test-build plain-build
-test-build: all $(TEST_EXE) $(MPI_TEST_EXE) $(BUILD)/dump_catalog
+test-build: all $(TEST_EXE) $(MPI_TEST_EXE) $(BUILD)/dump_catalog simt-build
 plain-build: $(PLAIN_EXE)
 
 .PHONY: test
@@ -142,6 +142,42 @@ bench: all ## make the peers that can be had, measure fugu and them, write build
 	    name=$(BUILD)/bench/$${cpu:-cpu}-$$(date +%Y-%m-%d-%H%M); \
 	    $(BUILD)/fugu bench --peers --csv $$name.csv --json $$name.json $(BENCH_FLAGS) | tee $$name.txt
 
+# CUDA kernels on the CPU: C++17 against a runtime of fibers. The runtime is never compiled with
+# ThreadSanitizer, it tells it what the threads of a kernel do.
+SIMT_SRC := $(filter-out tests/simt/test_%.c,$(wildcard tests/simt/*.c))
+SIMT_CU := $(filter-out kernels/cuda/launch.cu,$(wildcard kernels/cuda/*.cu)) $(wildcard tests/simt/*.cu)
+SIMT_EXE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/simt/test_*.c))
+SIMT_OBJ := $(patsubst %,$(BUILD)/simt/%.o,$(SIMT_SRC) $(SIMT_CU) kernels/core/status.c)
+$(BUILD)/simt/%.cu.o: %.cu
+	@mkdir -p $(@D)
+	$(CXX) -x c++ -std=c++17 -D_GNU_SOURCE -I. -ffp-contract=off -fno-exceptions -fno-rtti -MMD -MP -Wall -Wextra -Wno-unknown-pragmas $(if $(WERROR),-Werror) $(CFLAGS) $(CXX_TARGET) -c -o $@ $<
+$(BUILD)/simt/tests/simt/simt_%.c.o: EXTRA = $(if $(findstring sanitize=thread,$(CFLAGS)),-fno-sanitize=thread -DSIMT_TSAN)
+$(BUILD)/simt/%.c.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE) $(CFLAGS) $(EXTRA) -Wno-missing-prototypes -DTEST_PLAIN -c -o $@ $<
+$(SIMT_EXE): $(BUILD)/%: $(BUILD)/simt/%.c.o $(SIMT_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
+.PHONY: simt-build
+simt-build: $(SIMT_EXE)
+
+# Whether the PTX assembles: cubins for both chips, without calls into the driver.
+NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda*/bin/nvcc))
+CUDA_ARCHS ?= 90a 121a
+CUBINS := $(foreach a,$(CUDA_ARCHS),$(patsubst %.cu,$(BUILD)/cubin/%.$(a).cubin,$(wildcard kernels/cuda/*.cu) tests/simt/simt_cases.cu))
+$(BUILD)/cubin/%.o: %.cu
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 -I. -MMD -MP -c -o $@ $<
+define cubin_rule
+$(BUILD)/cubin/%.$(1).cubin: %.cu
+	@mkdir -p $$(@D)
+	$(NVCC) -std=c++17 -I. -fmad=false -MMD -MP -cubin -gencode arch=compute_$(1),code=sm_$(1) -o $$@ $$<
+	@! grep -q __cuda_syscall_ $$@ || { echo "$$@ calls the driver" >&2; rm -f $$@; exit 1; }
+endef
+$(foreach a,$(CUDA_ARCHS),$(eval $(call cubin_rule,$(a))))
+.PHONY: cubins
+cubins: $(CUBINS) $(BUILD)/cubin/kernels/cuda/launch.o ## assemble the CUDA sources for CUDA_ARCHS (needs nvcc, no GPU)
+
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 .PHONY: asan
 asan: ## unit and kernel tests under AddressSanitizer and UBSan
@@ -161,7 +197,7 @@ coverage: ## line coverage of all tests, per folder and file (gcov); minutes
 	    tests/lint/coverage.sh $(BUILD)/coverage && exit $$code
 
 # ---- style ----
-C_FILES := $(wildcard app/*.[ch] io/*.[ch] mpi/*.[ch] kernels/*.[ch] kernels/*/*.[ch] tests/*/*.[ch] tests/*/*.cpp)
+C_FILES := $(wildcard app/*.[ch] io/*.[ch] mpi/*.[ch] kernels/*.[ch] kernels/*/*.[ch] tests/*/*.[ch] tests/*/*.cpp kernels/cuda/*.cu tests/simt/*.cu)
 .PHONY: format
 format: ## rewrite all C files with clang-format
 	clang-format -i $(C_FILES)
@@ -198,6 +234,7 @@ info: ## what this build has found
 	@echo "CC $(CC)  CFLAGS $(CFLAGS)  instruction sets $(ISAS)"
 	@echo "HDF5 $(HDF5_LIBS)"
 	@echo "MPI $(MPI_LIBS)"
+	@echo "CUDA compiler $(or $(NVCC),none)"
 	@echo "ScaLAPACK $(if $(filter 1,$(SCALAPACK)),yes,no: libscalapack-openmpi-dev is not installed)"
 
 .PHONY: clean

@@ -4,7 +4,7 @@
 # with `arm64`: the cross compiler and qemu.
 set -eu
 
-packages="gcc make pkg-config openmpi-bin libopenmpi-dev libhdf5-dev libscalapack-openmpi-dev
+packages="gcc g++ make pkg-config openmpi-bin libopenmpi-dev libhdf5-dev libscalapack-openmpi-dev
  libopenblas-dev liblapacke-dev libcriterion-dev hdf5-tools"
 for extra in "$@"; do
     case $extra in

@@ -1,12 +1,12 @@
 #!/bin/bash
 # Runs the tests that were built under BUILD and ends with one line "N passed, N failed, N skipped".
-# Usage: tests/run.sh BUILD [unit|mpi|cli|io|isa|arm64 ...]   (default: all)
+# Usage: tests/run.sh BUILD [unit|mpi|cli|io|simt|isa|arm64 ...]   (default: all)
 # A test file with an MPI header line "ranks: 1 2 3" runs once for each number of ranks. A script
 # that exits with 77 is skipped; its last line is the reason. No test at all is a failure.
 set -u
 build=$(realpath "$1")
 shift
-areas=${*:-unit mpi cli io isa arm64}
+areas=${*:-unit mpi cli io simt isa arm64}
 cd "$(dirname "$0")/.." || exit 1
 passed=0 failed=0 skipped=0
 limit=${FUGU_TEST_TIMEOUT:-1500}
@@ -54,6 +54,23 @@ script() { # name command...
     esac
 }
 
+# A program or script that counts for itself and says "N passed, N failed, N skipped" at the end.
+counted() { # name command...
+    local name=$1 code=0 start=$SECONDS ok bad skip
+    shift
+    timeout "$limit" "$@" >"$log" 2>&1 || code=$?
+    read -r ok bad skip < <(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" |
+        tail -n 1 | tr -dc '0-9 \n')
+    if [ "$code" -ne 0 ] || [ $((${ok:-0} + ${skip:-0})) -eq 0 ]; then
+        failed=$((failed + (${bad:-0} > 0 ? bad - 1 : 0)))
+        fail "$name (exit $code)"
+    else
+        echo "ok $name: $ok tests ($((SECONDS - start)) s)"
+        sed -n "s|^skipped: *|skipped $name: |p" "$log"
+    fi
+    passed=$((passed + ${ok:-0})) skipped=$((skipped + ${skip:-0}))
+}
+
 for area in $areas; do
     case $area in
     unit)
@@ -80,6 +97,15 @@ for area in $areas; do
     io)
         t=tests/io/check_inputs.py
         script $t /usr/bin/python3 $t "$build/dump_catalog"
+        ;;
+    simt)
+        for t in tests/simt/test_*.c; do
+            counted "${t%.c}" "$build/${t%.c}"
+        done
+        for t in asan tsan arm64 mutate; do
+            counted "tests/simt/$t" bash tests/simt/variant.sh "$build" $t
+        done
+        script "tests/simt/cubin" bash tests/simt/variant.sh "$build" cubin
         ;;
     isa)
         for i in baseline avx512 twice; do

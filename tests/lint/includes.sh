@@ -70,13 +70,13 @@ done | offend 'no row of the include table is about this file'
 # The public header needs nothing that is not installed with it.
 allow 'the public header' kernels/gb10.h -- "$libc" '"kernels/core/(status|types)\.h"'
 
-# Private headers in tests: only in tests/unit/test_MODULE_*.c, tests/kernels (kernels) and
-# tests/mpi (mpi, and app for the ScaLAPACK comparison).
+# Private headers in tests: only in tests/unit/test_MODULE_*.c, tests/kernels and tests/simt
+# (kernels) and tests/mpi (mpi, and app for the ScaLAPACK comparison).
 public='"(kernels/gb10\.h|kernels/core/|io/(io|crc|fault|journal)\.h|mpi/dist\.h|tests/)'
 for module in app io mpi kernels; do
     own=(tests/unit/test_"${module}"_*.c)
     case $module in
-    kernels) own+=(tests/kernels/*.c) ;;
+    kernels) own+=(tests/kernels/*.c tests/simt/*.[ch]) ;;
     mpi | app) own+=(tests/mpi/*.c) ;;
     esac
     for f in tests/*/*.[ch]; do

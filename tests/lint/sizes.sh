@@ -10,7 +10,7 @@ command -v ctags >/dev/null || {
     exit 1
 }
 shopt -s nullglob
-sources=(app/*.[ch] io/*.[ch] mpi/*.[ch] kernels/*.[ch] kernels/*/*.{c,h,cu} tests/*/*.{c,h,cpp})
+sources=(app/*.[ch] io/*.[ch] mpi/*.[ch] kernels/*.[ch] kernels/*/*.{c,h,cu} tests/*/*.{c,h,cpp,cu})
 scripts=(jobs/*.sh jobs/*.py tests/*.sh tests/*/*.sh tests/*/*.py)
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT
