@@ -349,9 +349,10 @@ void resume_abandon(qr_run_t *run, gb10_error_t *err)
     if (status == GB10_OK && done == 0) {
         io_output_discard(run->output);
         io_journal_remove(part, last_run, &ignored);
-        return;
     }
     size_t length = strlen(err->message);
+    if (done == 0)
+        return;
     snprintf(err->message + length, sizeof err->message - length,
              " %s of %s units are done and kept: use --resume to go on.", format_count(done),
              format_count(units));
