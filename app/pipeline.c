@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "app/commit.h"
 #include "app/context.h"
 #include "app/sign.h"
 #include "app/stop.h"
@@ -50,6 +51,7 @@ struct pipeline {
     uint32_t held; /* kinds in memory: config.kinds and V, T, R, tau */
     slot_t slots[SLOTS];
     int nslots; /* no more than there are units */
+    commit_t *commit;
     stage_t stages[STAGES];
     run_stats_t stats;    /* counts and lists; see check and write, which touch different parts */
     pthread_mutex_t lock; /* guards all below */
@@ -296,8 +298,7 @@ static gb10_status_t run_write(stage_t *stage, slot_t *slot, gb10_error_t *err)
             p->stats.bytes_written += bytes;
         }
     }
-    GB10_TRY(io_output_sync(p->config.output, err));
-    GB10_TRY(io_journal_done(p->config.journal, slot->number, crc, err));
+    GB10_TRY(commit_unit(p->commit, slot->number, crc, err));
     p->stats.bytes_read += slot->unit.bytes_in;
     p->stats.matrices += slot->unit.matrices;
     p->stats.units++;
@@ -516,6 +517,7 @@ gb10_status_t pipeline_create(pipeline_t **out, const pipeline_config_t *config,
     for (int q = 0; q <= STAGES; q++)
         pthread_cond_init(&p->queues[q].changed, NULL);
     GB10_TRY(create_slots(p, err));
+    GB10_TRY(commit_create(&p->commit, config->output, config->journal, err));
     for (int s = 0; s < STAGES; s++)
         GB10_TRY(start_stage(p, s, err));
     *out = p;
@@ -542,7 +544,14 @@ static void join_stages(pipeline_t *p)
 
 gb10_status_t pipeline_finish(pipeline_t *p, run_stats_t *stats, gb10_error_t *err)
 {
+    gb10_error_t late = {0};
     join_stages(p);
+    gb10_status_t status = commit_finish(p->commit, &late);
+    p->commit = NULL;
+    if (status != GB10_OK && !p->failed) {
+        p->failed = true;
+        p->error = late;
+    }
     *stats = p->stats;
     for (int s = 0; s < STAGES; s++) {
         stats->busy[s] = p->stages[s].busy;
@@ -558,6 +567,7 @@ void pipeline_free(pipeline_t *p)
     if (!p)
         return;
     join_stages(p);
+    commit_finish(p->commit, NULL);
     for (int s = 0; s < STAGES; s++)
         gb10_destroy(p->stages[s].handle);
     for (int s = 0; s < SLOTS; s++) {

@@ -11,7 +11,7 @@
 #define IO_FAULT_FACTOR  "factor"  /* before each run of a unit is factored                */
 #define IO_FAULT_DATA    "data"    /* before each block of results is written             */
 #define IO_FAULT_SYNC    "sync"    /* before each sync of the output                      */
-#define IO_FAULT_BETWEEN "between" /* behind the sync of a unit's data, before its record */
+#define IO_FAULT_BETWEEN "between" /* behind the sync of units' data, before their records */
 #define IO_FAULT_APPEND  "append"  /* in the middle of a journal's record                 */
 #define IO_FAULT_COMMIT  "commit"  /* before a journal's sync                             */
 #define IO_FAULT_FINISH  "finish"  /* before the output is marked complete                */

@@ -281,30 +281,35 @@ static gb10_status_t put(io_journal_t *j, const record_t *r, gb10_error_t *err)
     return status;
 }
 
-static gb10_status_t append(io_journal_t *j, uint32_t type, int64_t unit, uint32_t crc,
-                            gb10_error_t *err)
+/* Records of one type, made to last by one sync. */
+static gb10_status_t append(io_journal_t *j, uint32_t type, const io_journal_entry_t *entries,
+                            int64_t count, gb10_error_t *err)
 {
+    gb10_status_t status = GB10_OK;
     pthread_mutex_lock(&j->lock);
-    record_t r = make_record(type, unit, j->seq, crc);
-    gb10_status_t status = put(j, &r, err);
+    for (int64_t i = 0; i < count && status == GB10_OK; i++) {
+        record_t r = make_record(type, entries[i].unit, j->seq, entries[i].crc);
+        status = put(j, &r, err);
+    }
     if (status == GB10_OK)
         status = sync_journal(j, err);
     pthread_mutex_unlock(&j->lock);
     return status;
 }
 
-gb10_status_t io_journal_done(io_journal_t *journal, int64_t unit, uint32_t crc, gb10_error_t *err)
+gb10_status_t io_journal_done(io_journal_t *journal, const io_journal_entry_t *entries,
+                              int64_t count, gb10_error_t *err)
 {
     int pretend = io_fault(IO_FAULT_BETWEEN);
     if (pretend)
         return GB10_FAIL(err, GB10_ERR_FILE, "%s: a record could not be written: %s.",
                          journal->name, strerror(pretend));
-    return append(journal, DONE, unit, crc, err);
+    return append(journal, DONE, entries, count, err);
 }
 
 gb10_status_t io_journal_undone(io_journal_t *journal, int64_t unit, gb10_error_t *err)
 {
-    return append(journal, UNDONE, unit, 0, err);
+    return append(journal, UNDONE, &(io_journal_entry_t){unit, 0}, 1, err);
 }
 
 gb10_status_t io_journal_compact(io_journal_t *journal, const io_unit_state_t *state,

@@ -32,8 +32,15 @@ typedef struct io_journal io_journal_t;
 gb10_status_t io_journal_create(io_journal_t **journal, const char *part, int run, int writer,
                                 const char *identity, int64_t units, gb10_error_t *err);
 
-/* Appends and syncs: the unit is done (its data has been synced), or is not after all. */
-gb10_status_t io_journal_done(io_journal_t *journal, int64_t unit, uint32_t crc, gb10_error_t *err);
+/* Appends and syncs once: these units are done (their data has been synced). */
+typedef struct io_journal_entry {
+    int64_t unit;
+    uint32_t crc; /* as in io_unit_state_t */
+} io_journal_entry_t;
+gb10_status_t io_journal_done(io_journal_t *journal, const io_journal_entry_t *entries,
+                              int64_t count, gb10_error_t *err);
+
+/* The unit is not done after all. */
 gb10_status_t io_journal_undone(io_journal_t *journal, int64_t unit, gb10_error_t *err);
 
 /* The records of all that is done, and the crashes, in one piece; then the journals of earlier runs

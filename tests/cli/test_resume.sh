@@ -9,7 +9,7 @@ expect 1 "$FUGU" qr in.h5 -o good.h5 --unit-size 64K --scalapack 0 --json good.j
 # begin: a run that is killed when some units are done
 begin() {
     rm -f out.h5*
-    FUGU_FAULT=between:${1:-40}:kill expect 137 "${qr[@]}"
+    FUGU_FAULT=between:3:kill expect 137 "${qr[@]}"
     cases=$((cases + 1))
     [ -e out.h5.part ] && [ ! -e out.h5 ] || complain "$(ls out.h5*)"
 }
@@ -23,7 +23,7 @@ whole() {
 # the summary of a resumed run counts everything, and so does its exit code
 begin
 expect 1 "${qr[@]}" --resume --json again.json
-says err.txt 'going on with out.h5.part: 39 of '
+says err.txt 'going on with out.h5.part: [0-9]+ of '
 says again.json '"bad_matrices": 2,'
 says out.txt 'nan_7x7_d\[1\] is not finite|nan.*\[1\]'
 whole
@@ -117,7 +117,7 @@ f = open("out.h5.part", "r+b"); g = open("good.h5", "rb").read(); p = f.read()
 at = [i for i in range(4096, len(p), 997) if p[i] and p[i] == g[i]][int(sys.argv[1])]
 f.seek(at); f.write(bytes([p[at] ^ 64]))' "$1"
 }
-begin 60
+begin
 flip 5
 expect 3 "${qr[@]}" --resume --verify-full -q
 one_line 'unit [0-9]+ \(from .*\) does not read as it was written: .*use --resume'

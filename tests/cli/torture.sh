@@ -53,6 +53,7 @@ passes() { # point: how often a run of one rank passes it, about
     layout) echo 28 ;;
     data) echo $((units * 6)) ;;
     finish | rename | clean | reserve) echo 1 ;;
+    sync | between | commit) echo $((units / 10 + 2)) ;; # one for many units
     *) echo "$units" ;;
     esac
 }

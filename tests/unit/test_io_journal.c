@@ -58,7 +58,9 @@ Test(journal, keeps_what_is_done)
     cr_expect(count(state, &last_run) == 0 && last_run == 0);
     io_journal_t *a = begin(1, 0), *b = begin(1, 1);
     for (int i = 0; i < 10; i++)
-        cr_assert_eq(io_journal_done(i % 2 ? a : b, i, 100u + (uint32_t)i, NULL), GB10_OK);
+        cr_assert_eq(
+            io_journal_done(i % 2 ? a : b, &(io_journal_entry_t){i, 100u + (uint32_t)i}, 1, NULL),
+            GB10_OK);
     cr_expect(count(state, &last_run) == 10 && last_run == 1);
     for (int i = 0; i < 10; i++)
         cr_expect(state[i].crc == 100u + (uint32_t)i && state[i].recent == (i >= 2));
@@ -73,7 +75,7 @@ Test(journal, keeps_what_is_done)
     a = begin(2, 0);
     cr_assert_eq(io_journal_compact(a, state, NULL), GB10_OK);
     cr_expect(access("out.h5.part.journal.1.0", F_OK) != 0 && count(state, &last_run) == 9);
-    cr_assert_eq(io_journal_done(a, 4, 7, NULL), GB10_OK);
+    cr_assert_eq(io_journal_done(a, &(io_journal_entry_t){4, 7}, 1, NULL), GB10_OK);
     cr_expect(count(state, &last_run) == 10 && last_run == 2 && state[4].crc == 7);
     cr_expect_eq(state[3].crashes, 1);
     io_journal_close(a);
@@ -92,8 +94,11 @@ Test(journal, damage_only_loses_records)
     int last_run, fewer = 0;
     enter_folder(folder);
     io_journal_t *j = begin(1, 0);
+    io_journal_entry_t entries[6];
     for (int i = 0; i < 6; i++)
-        cr_assert_eq(io_journal_done(j, 3 * i, 50u + (uint32_t)i, NULL), GB10_OK);
+        entries[i] = (io_journal_entry_t){3 * i, 50u + (uint32_t)i};
+    cr_assert_eq(io_journal_done(j, entries, 1, NULL), GB10_OK);
+    cr_assert_eq(io_journal_done(j, entries + 1, 5, NULL), GB10_OK);
     io_journal_close(j);
     cr_assert_eq(stat(name, &info), 0);
     int fd = open(name, O_RDWR);
