@@ -101,8 +101,11 @@ gb10_status_t dist_start(dist_team_t *team, bool use_mpi, gb10_error_t *err)
     *team = (dist_team_t){.rank = 0, .size = 1, .nodes = 1, .mpi = false};
     gb10_status_t status = GB10_OK;
     int level = 0;
-    if (!use_mpi)
-        return refuse_singletons(team, err);
+    /* Open MPI itself ends a process that srun started without PMIx. */
+    if (!use_mpi || (!getenv("OMPI_COMM_WORLD_RANK") && !getenv("PMIX_RANK")))
+        status = refuse_singletons(team, err);
+    if (status != GB10_OK || !use_mpi)
+        return status;
     /* A rank that waits in a call of MPI leaves its core to the workers of the others. */
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
