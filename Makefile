@@ -208,7 +208,7 @@ format-check: ## fail when clang-format would change a file
 lint: all format-check ## clang-tidy, cppcheck, shellcheck, include table, man page, sizes
 	@tests/lint/includes.sh
 	@tests/lint/man.sh $(BUILD)/fugu
-	shellcheck -x jobs/*.sh tests/*.sh tests/*/*.sh .ci/run
+	shellcheck -x jobs/*.sh jobs/*.sbatch tests/*.sh tests/*/*.sh .ci/run
 	cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --std=c11 \
 	    --inline-suppr -I. --suppressions-list=tests/lint/cppcheck.txt app io mpi kernels
 	@tests/lint/tidy.sh $(HDF5_CFLAGS) $(MPI_CFLAGS)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian or Ubuntu packages that fugu needs and that are missing: as root or with sudo;
 # otherwise prints the line to run. With the argument `lint`: the tools of the style checks as well;
-# with `arm64`: the cross compiler and qemu.
+# with `arm64`: the cross compiler and qemu; `python`, `slurm`: what some tests need.
 set -eu
 
 packages="gcc g++ make pkg-config openmpi-bin libopenmpi-dev libhdf5-dev libscalapack-openmpi-dev
@@ -10,8 +10,9 @@ for extra in "$@"; do
     case $extra in
     lint) packages="$packages clang-format clang-tidy cppcheck shellcheck universal-ctags" ;;
     arm64) packages="$packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
+    slurm) packages="$packages slurm-wlm munge" ;;
     python) packages="$packages python3-numpy python3-h5py python3-scipy" ;;
-    *) echo "deps.sh: unknown set '$extra' (lint, arm64, python)" >&2; exit 2 ;;
+    *) echo "deps.sh: unknown set '$extra' (lint, arm64, python, slurm)" >&2; exit 2 ;;
     esac
 done
 

@@ -11,6 +11,7 @@ export PATH=$PATH:/usr/sbin SLURM_CONF=$work/slurm.conf
 jobs=$(realpath "$(dirname "$FUGU")/../jobs") host=$(hostname -s)
 PATH=$(dirname "$(realpath "$FUGU")"):$PATH
 
+# shellcheck disable=SC2317 # called by the trap
 stop_slurm() {
     pkill -F slurmd.pid 2>/dev/null
     pkill -F slurmctld.pid 2>/dev/null
@@ -20,7 +21,6 @@ stop_slurm() {
     rm -rf "$work"
 }
 trap stop_slurm EXIT
-[ -z "${KEEP:-}" ] || trap - EXIT
 
 mkdir -p munge state spool && chmod 700 munge
 dd if=/dev/urandom of=munge/key bs=64 count=1 2>/dev/null && chmod 400 munge/key
