@@ -56,6 +56,9 @@ static const cli_option_t options_table[] = {
      "input and output bytes of a unit of work", 1, 1e15},
     {"running", "schedule", 0, CLI_CHOICE, AT(schedule), "HOW", "dynamic", QR_SCHEDULES,
      "how units are handed to ranks", 0, 0},
+    {"running", "shard", 0, CLI_TEXT, AT(shard), "I/N", NULL, NULL,
+     "do part I of N, without MPI: for job arrays; the last part to end completes the output", 0,
+     0},
     {"running", "max-time", 0, CLI_TEXT, AT(max_time), "TIME", NULL, NULL,
      "stop after 90s, 30m, 2h, H:M:S, or auto: before the Slurm job ends; then --resume", 0, 0},
     {"running", "stop-file", 0, CLI_TEXT, AT(stop_file), "FILE", NULL, NULL,
@@ -331,9 +334,10 @@ static int64_t matrices_before(const qr_run_t *run)
 /* All units are done, or the run was stopped. */
 static gb10_status_t agree_on_end(const qr_run_t *run, gb10_error_t *err)
 {
-    int64_t sums[2] = {run->stats.units + run->done_before, stop_asked()};
+    int64_t sums[2] = {run->stats.units, stop_asked()}, units = 0;
     gb10_status_t status = dist_sum(&run->app.team, sums, 2, err);
-    int64_t units = dist_plan_units(run->plan);
+    for (int64_t i = 0; i < dist_plan_units(run->plan); i++)
+        units += !run->done[i];
     if (status != GB10_OK || sums[0] == units)
         return status;
     if (sums[1] == 0)
@@ -401,9 +405,9 @@ static gb10_status_t finish(qr_run_t *run, gb10_error_t *err)
         status = io_reader_unchanged(run->reader, err);
         if (status == GB10_OK)
             status = resume_verify(run, run->options->verify_full, err);
-        if (status == GB10_OK)
+        if (status == GB10_OK && !run->left_open)
             status = io_output_finish(run->output, err);
-        if (status == GB10_OK)
+        if (status == GB10_OK && !run->left_open)
             status = resume_clean(run, err);
     }
     return dist_agree(&run->app.team, status, err, &origin);
@@ -456,9 +460,10 @@ static gb10_status_t check_output(qr_run_t *run, const char *options_text, gb10_
     if (status != GB10_OK)
         return status;
     return io_output_check(o->output, &run->catalog,
-                           o->overwrite ? IO_REPLACE
-                           : o->resume  ? IO_RESUME
-                                        : IO_REFUSE,
+                           o->overwrite      ? IO_REPLACE
+                           : run->shards > 0 ? IO_SHARE
+                           : o->resume       ? IO_RESUME
+                                             : IO_REFUSE,
                            run->output_bytes, err);
 }
 
@@ -551,8 +556,16 @@ static gb10_status_t check_options(qr_options_t *o, gb10_error_t *err)
     if (o->scalapack > 0 && absent)
         return GB10_FAIL(err, GB10_ERR_USAGE, "--scalapack %lld: ScaLAPACK is %s",
                          (long long)o->scalapack, absent);
+    if (o->shard && (o->overwrite || o->scalapack > 0 || o->dry_run))
+        return GB10_FAIL(err, GB10_ERR_USAGE,
+                         "--shard goes on with what is there, by itself: no --overwrite, no "
+                         "--scalapack, no --dry-run");
+    const char *ranks = getenv("OMPI_COMM_WORLD_SIZE");
+    if (o->shard && ranks && strcmp(ranks, "1") != 0)
+        return GB10_FAIL(err, GB10_ERR_USAGE,
+                         "--shard is for processes of their own; under mpirun leave it out");
     if (o->scalapack < 0)
-        o->scalapack = absent ? 0 : 2;
+        o->scalapack = absent || o->shard ? 0 : 2;
     return GB10_OK;
 }
 
@@ -568,9 +581,12 @@ static int run_qr(const cli_command_t *command, void *options, char **args, int 
         return app_fail(&run.app, &err);
     run.kinds = kinds_of(o);
     stop_install();
+    if (resume_parse_shard(&run, &err) != GB10_OK)
+        return app_fail(&run.app, &err);
     if (stop_limits(o->max_time, o->stop_file, &err) != GB10_OK)
         return app_fail(&run.app, &err);
-    gb10_status_t status = dist_start(&run.app.team, dist_launched() || o->scalapack > 0, &err);
+    bool mpi = !o->shard && (dist_launched() || o->scalapack > 0);
+    gb10_status_t status = dist_start(&run.app.team, mpi, &err);
     if (status == GB10_OK)
         status = run_all(&run, &err);
     int64_t code = status == GB10_OK ? EXIT_DONE : app_exit_code(status);

@@ -21,7 +21,8 @@ typedef struct qr_options {
     int check, schedule, progress;
     bool narrow, positive_diagonal, overwrite, resume, verify_full, dry_run;
     const char *json, *tuning, *max_time, *stop_file;
-    int64_t memory; /* bytes; 0: a quarter of what is free, shared by the ranks of the node */
+    const char *shard; /* I/N, or NULL */
+    int64_t memory;    /* bytes; 0: a quarter of what is free, shared by the ranks of the node */
     double progress_interval;
 } qr_options_t;
 
@@ -66,6 +67,8 @@ typedef struct qr_run {
     int64_t done_before;    /* their number, on rank 0             */
     int number;             /* of this run at its output, from 1   */
     bool finished_before;   /* --resume found nothing left to do   */
+    int shard, shards;      /* of --shard, from 0; shards 0: none  */
+    bool left_open;         /* a shard's units are done, but not all of the output's */
     uint32_t kinds;
     int64_t output_bytes;
     run_stats_t stats;

@@ -218,9 +218,13 @@ void report_end(const qr_run_t *run)
         if (s->bucket[b].matrices > 0)
             print_row(run, b);
     print_bad(run);
-    printf("wrote %s (%s of results) in %s\nstage seconds%s:", run->options->output,
-           format_bytes((double)run->output_bytes), format_seconds(run->seconds),
-           run->app.team.size > 1 ? ", all ranks" : "");
+    if (run->left_open)
+        printf("part %s of %s is done, in %s; the last part to end completes it\nstage seconds:",
+               run->options->shard, run->options->output, format_seconds(run->seconds));
+    else
+        printf("wrote %s (%s of results) in %s\nstage seconds%s:", run->options->output,
+               format_bytes((double)run->output_bytes), format_seconds(run->seconds),
+               run->app.team.size > 1 ? ", all ranks" : "");
     for (int i = 0; i < STAGES; i++)
         printf("  %s %.2f", stage[i], s->busy[i]);
     if (run->cross_seconds > 0)

@@ -148,6 +148,12 @@ cleanup:
     return status;
 }
 
+/* Whether a unit is this process's to do: units are dealt out to shards one by one. */
+static bool is_mine(const qr_run_t *run, int64_t unit)
+{
+    return run->shards == 0 || unit % run->shards == run->shard;
+}
+
 /* What was written last is compared with its checksum; then all that is done is counted. */
 static gb10_status_t look_again(qr_run_t *run, gb10_error_t *err)
 {
@@ -156,6 +162,10 @@ static gb10_status_t look_again(qr_run_t *run, gb10_error_t *err)
     uint32_t crc;
     for (int64_t i = 0; i < dist_plan_units(run->plan); i++) {
         io_unit_state_t *s = &run->state[i];
+        if (!is_mine(run, i)) {
+            s->done = 1;
+            continue;
+        }
         if (s->done && s->recent) {
             GB10_TRY(unit_crc(run, &r, i, &crc, err));
             s->done = crc == s->crc;
@@ -181,7 +191,6 @@ static gb10_status_t open_or_create(qr_run_t *run, const io_spec_t *spec, int *l
 {
     gb10_status_t status = GB10_OK;
     char part[PATH_MAX];
-    io_spec_t afresh = *spec;
     int64_t units = dist_plan_units(run->plan);
     snprintf(part, sizeof part, "%s.part", run->options->output);
     if (run->options->resume && access(part, F_OK) == 0)
@@ -192,9 +201,50 @@ static gb10_status_t open_or_create(qr_run_t *run, const io_spec_t *spec, int *l
         GB10_TRY(io_journal_read(part, run->identity, units, run->state, last_run, err));
         return look_again(run, err);
     }
-    afresh.overwrite = spec->overwrite || run->options->resume;
-    GB10_TRY(io_output_create(&run->output, run->options->output, &run->catalog, &afresh, err));
+    if (run->options->resume)
+        GB10_TRY(io_journal_bury(part, err));
+    GB10_TRY(io_output_create(&run->output, run->options->output, &run->catalog, spec, err));
     GB10_TRY(io_journal_remove(part, INT_MAX, err));
+cleanup:
+    return status;
+}
+
+/* A shard lays the output out when it is the first, or opens it with the others. */
+static gb10_status_t open_shared(qr_run_t *run, const io_spec_t *spec, int *last_run,
+                                 gb10_error_t *err)
+{
+    enum { TRIES = 200 };
+    char part[PATH_MAX];
+    io_spec_t shared = *spec;
+    int64_t units = dist_plan_units(run->plan);
+    gb10_status_t status = GB10_OK;
+    shared.shared = true;
+    snprintf(part, sizeof part, "%s.part", run->options->output);
+    for (int i = 0; i < TRIES; i++) {
+        gb10_error_t why = {0};
+        bool there = access(part, F_OK) == 0;
+        status =
+            there
+                ? io_output_reopen(&run->output, run->options->output, &run->catalog, &shared, &why)
+                : io_output_create(&run->output, run->options->output, &run->catalog, spec, &why);
+        if (status != GB10_OK && status != GB10_ERR_EXISTS && status != GB10_ERR_FORMAT) {
+            *err = why;
+            return status;
+        }
+        if (there)
+            GB10_TRY(io_journal_read(part, run->identity, units, run->state, last_run, err));
+        if (status == GB10_OK && (!there || *last_run > 0))
+            return look_again(run, err);
+        io_output_close(run->output);
+        run->output = NULL;
+        if (there && *last_run == 0)
+            GB10_TRY(io_journal_bury(part, err));
+        usleep(50000);
+    }
+    return GB10_FAIL(err, GB10_ERR_EXISTS,
+                     "%s can be neither made nor opened: another run has it, or a shard died. Try "
+                     "again, with --overwrite alone if that does not help.",
+                     part);
 cleanup:
     return status;
 }
@@ -242,15 +292,19 @@ gb10_status_t resume_open(qr_run_t *run, const io_spec_t *spec, const char *opti
     if (status == GB10_OK)
         status = gb10_alloc(&run->done, (size_t)units, 1, "states of units", err);
     if (status == GB10_OK && team->rank == 0)
-        status = open_or_create(run, spec, &last_run, err);
+        status = run->shards > 0 ? open_shared(run, spec, &last_run, err)
+                                 : open_or_create(run, spec, &last_run, err);
     GB10_TRY(dist_agree(team, status, err, &origin));
     GB10_TRY(share(run, &last_run, err));
     for (int64_t i = 0; i < units; i++)
         run->done[i] = run->state[i].done;
     run->number = last_run + 1;
-    status = io_journal_create(&run->journal, io_output_part(run->output), run->number, team->rank,
+    int writer = run->shards > 0 ? run->shard : team->rank;
+    status = io_journal_create(&run->journal, io_output_part(run->output), run->number, writer,
                                run->identity, units, err);
-    if (status == GB10_OK && team->rank == 0 && last_run > 0)
+    if (status == GB10_OK && run->shards > 0)
+        io_output_share(run->output);
+    else if (status == GB10_OK && team->rank == 0 && last_run > 0)
         status = io_journal_compact(run->journal, run->state, err);
     GB10_TRY(dist_agree(team, status, err, &origin));
     if (run->done_before > 0)
@@ -278,7 +332,7 @@ gb10_status_t resume_finished(const qr_run_t *run, const char *options_text, boo
     char fingerprint[17];
     gb10_status_t status = GB10_OK;
     *finished = false;
-    if (!run->options->resume || access(run->options->output, F_OK) != 0)
+    if (!(run->options->resume || run->shards > 0) || access(run->options->output, F_OK) != 0)
         return GB10_OK;
     GB10_TRY(io_result_open(&result, run->options->output, err));
     io_catalog_fingerprint(&run->catalog, fingerprint);
@@ -311,6 +365,34 @@ static gb10_status_t compare(qr_run_t *run, reader_t *r, int64_t unit, gb10_erro
                      run->catalog.datasets[first->dataset].name, (long long)first->first);
 }
 
+/* Of several shards that find everything done, one gets the output for itself. */
+static bool last_of_all(qr_run_t *run)
+{
+    enum { TRIES = 100 };
+    for (int i = 0; i < TRIES; i++) {
+        if (access(io_output_part(run->output), F_OK) != 0)
+            return false; /* another one has finished it */
+        if (io_output_claim(run->output))
+            return access(io_output_part(run->output), F_OK) == 0;
+        usleep(20000 + 10000 * (useconds_t)(run->shard % 7));
+    }
+    return false;
+}
+
+gb10_status_t resume_parse_shard(qr_run_t *run, gb10_error_t *err)
+{
+    const char *text = run->options->shard;
+    int end = 0;
+    if (!text)
+        return GB10_OK;
+    if (sscanf(text, "%d/%d%n", &run->shard, &run->shards, &end) != 2 || text[end] ||
+        run->shard < 1 || run->shard > run->shards)
+        return GB10_FAIL(err, GB10_ERR_USAGE, "--shard: '%s' is not I/N, part I of N, such as 3/16",
+                         text);
+    run->shard--;
+    return GB10_OK;
+}
+
 gb10_status_t resume_verify(qr_run_t *run, bool all, gb10_error_t *err)
 {
     gb10_status_t status = GB10_OK;
@@ -321,6 +403,10 @@ gb10_status_t resume_verify(qr_run_t *run, bool all, gb10_error_t *err)
                              &last_run, err));
     for (int64_t i = 0; i < units; i++)
         missing += !run->state[i].done;
+    if (run->shards > 0 && (missing > 0 || !last_of_all(run))) {
+        run->left_open = true;
+        goto cleanup;
+    }
     if (missing > 0) {
         status = GB10_FAIL(err, GB10_ERR_INTERNAL, "%s: %lld of %lld units have no record",
                            io_output_part(run->output), (long long)missing, (long long)units);
@@ -346,7 +432,7 @@ void resume_abandon(qr_run_t *run, gb10_error_t *err)
         io_journal_read(part, run->identity, units, run->state, &last_run, &ignored);
     for (int64_t i = 0; i < units; i++)
         done += run->state[i].done;
-    if (status == GB10_OK && done == 0) {
+    if (status == GB10_OK && done == 0 && run->shards == 0) {
         io_output_discard(run->output);
         io_journal_remove(part, last_run, &ignored);
     }

@@ -17,8 +17,11 @@ gb10_status_t resume_finished(const qr_run_t *run, const char *options_text, boo
                               gb10_error_t *err);
 
 /* On rank 0 when all units are done: every unit has its record, and a sample of them (or all) reads
- * back as it was written. */
+ * back as it was written. A shard that is not the last to end only sets run->left_open. */
 gb10_status_t resume_verify(qr_run_t *run, bool all, gb10_error_t *err);
+
+/* "I/N", 1 <= I <= N, into run->shard and run->shards; GB10_ERR_USAGE. */
+gb10_status_t resume_parse_shard(qr_run_t *run, gb10_error_t *err);
 
 /* On rank 0 after a failure or a stop: removes OUT.part when there is nothing in it, else adds to
  * the message how to go on. */

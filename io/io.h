@@ -154,10 +154,12 @@ typedef struct io_spec {
     const io_attribute_t *attributes;
     int nattributes;
     bool overwrite;
+    bool shared; /* io_output_reopen: others write their parts of it at the same time */
 } io_spec_t;
 
-/* What to do about an output that is there: refuse it, go on with OUT.part, or replace it. */
-typedef enum io_existing { IO_REFUSE, IO_RESUME, IO_REPLACE } io_existing_t;
+/* What to do about an output that is there: refuse it, go on with OUT.part (alone, or with others
+ * that have it too), or replace it. */
+typedef enum io_existing { IO_REFUSE, IO_RESUME, IO_SHARE, IO_REPLACE } io_existing_t;
 
 /* An output being written: OUT.part until io_output_finish. */
 typedef struct io_output io_output_t;
@@ -183,6 +185,10 @@ gb10_status_t io_output_create(io_output_t **output, const char *path, const io_
 /* The same for an OUT.part that an earlier run with the same catalog and spec has laid out. */
 gb10_status_t io_output_reopen(io_output_t **output, const char *path, const io_catalog_t *catalog,
                                const io_spec_t *spec, gb10_error_t *err);
+
+/* Lets others reopen it as shared; and ends that, false while others have it. */
+void io_output_share(io_output_t *output);
+bool io_output_claim(io_output_t *output);
 
 /* OUT.part, the name that journals begin with. */
 const char *io_output_part(const io_output_t *output);

@@ -14,6 +14,7 @@
 
 #include "io/crc.h"
 #include "io/fault.h"
+#include "io/part.h"
 #include "io/rawfile.h"
 #include "kernels/core/alloc.h"
 
@@ -352,6 +353,29 @@ void io_journal_close(io_journal_t *journal)
 }
 
 /* ---- the end ---- */
+
+static gb10_status_t count_one(void *ctx, const char *path, int run, gb10_error_t *err)
+{
+    (void)path;
+    (void)run;
+    (void)err;
+    ++*(int *)ctx;
+    return GB10_OK;
+}
+
+gb10_status_t io_journal_bury(const char *part, gb10_error_t *err)
+{
+    int fd, journals = 0;
+    gb10_error_t ignored = {0};
+    if (io_part_reopen(part, &fd, &ignored) != GB10_OK)
+        return GB10_OK;
+    /* under its lock: a maker that lives holds it until it has a journal */
+    gb10_status_t status = for_journals(part, count_one, &journals, err);
+    if (status == GB10_OK && journals == 0)
+        io_part_remove(fd, part);
+    close(fd);
+    return status;
+}
 
 static gb10_status_t remove_one(void *ctx, const char *path, int run, gb10_error_t *err)
 {

@@ -53,6 +53,10 @@ void io_journal_crashed(io_journal_t *journal, int64_t unit);
 
 void io_journal_close(io_journal_t *journal); /* NULL allowed */
 
+/* Removes a `part` that has no journal and that nobody holds: its maker died before the layout was
+ * whole. One that is in use, or has a journal by now, stays. */
+gb10_status_t io_journal_bury(const char *part, gb10_error_t *err);
+
 /* Removes the journals of `part` of runs up to last_run. */
 gb10_status_t io_journal_remove(const char *part, int last_run, gb10_error_t *err);
 

@@ -18,7 +18,7 @@ const char *const io_conventions = "fugu-1.0";
 const char *const io_conventions_gen = "fugu-gen-1.0";
 
 /* Metadata is allocated in blocks of this size: few, large writes. */
-enum { META_BLOCK = 4 << 20, JSON_MAX = 1024 };
+enum { META_BLOCK = 4 << 20, JSON_MAX = 1024, JOIN_SECONDS = 60 };
 
 /* One side of a kind's matrix. */
 typedef enum side { NONE, SIDE_M, SIDE_N, SIDE_K, SIDE_NB, SIDE_METRICS } side_t;
@@ -485,7 +485,10 @@ gb10_status_t io_output_reopen(io_output_t **output, const char *path, const io_
     o->kinds = spec->kinds;
     o->nb = spec->nb;
     o->nmetrics = spec->nmetrics;
-    GB10_TRY(io_part_reopen(o->part, &o->fd, err));
+    if (spec->shared)
+        GB10_TRY(io_part_join(o->part, JOIN_SECONDS, &o->fd, err));
+    else
+        GB10_TRY(io_part_reopen(o->part, &o->fd, err));
     io_h5_lock();
     hid_t file = io_h5_open(o->part, false);
     if (file < 0)

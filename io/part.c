@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* False only when somebody else has the lock. */
@@ -137,6 +138,35 @@ gb10_status_t io_part_reopen(const char *part, int *fd, gb10_error_t *err)
         close(*fd);
     *fd = -1;
     return GB10_FAIL(err, GB10_ERR_FILE, "%s cannot be opened for writing.", part);
+}
+
+gb10_status_t io_part_join(const char *part, double seconds, int *fd, gb10_error_t *err)
+{
+    const double nap = 0.05;
+    *fd = open(part, O_RDWR | O_CLOEXEC);
+    if (*fd < 0)
+        return GB10_FAIL(err, errno == ENOENT ? GB10_ERR_EXISTS : GB10_ERR_FILE,
+                         "%s cannot be opened: %s.", part, strerror(errno));
+    while (flock(*fd, LOCK_SH | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR)) {
+        seconds -= nap;
+        if (seconds < 0) {
+            close(*fd);
+            *fd = -1;
+            return held(part, err);
+        }
+        nanosleep(&(struct timespec){0, (long)(nap * 1e9)}, NULL);
+    }
+    return GB10_OK;
+}
+
+void io_part_share(int fd)
+{
+    flock(fd, LOCK_SH | LOCK_NB);
+}
+
+bool io_part_claim(int fd)
+{
+    return lock(fd);
 }
 
 gb10_status_t io_part_open(const char *part, int *fd, gb10_error_t *err)

@@ -20,6 +20,13 @@ gb10_status_t io_part_create(const char *part, bool overwrite, int *fd, gb10_err
  * it. */
 gb10_status_t io_part_reopen(const char *part, int *fd, gb10_error_t *err);
 
+/* Shared by several writers that know of each other's parts: waits up to `seconds` while one run
+ * has it for itself, GB10_ERR_EXISTS when that does not end. Then: one's own lock made shared; and
+ * a shared one made one's own, false when others hold it (the lock is lost then). */
+gb10_status_t io_part_join(const char *part, double seconds, int *fd, gb10_error_t *err);
+void io_part_share(int fd);
+bool io_part_claim(int fd);
+
 /* The same file on another rank, without a lock. */
 gb10_status_t io_part_open(const char *part, int *fd, gb10_error_t *err);
 

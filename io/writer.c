@@ -58,11 +58,12 @@ static gb10_status_t check_there(const char *path, const char *name, const io_ca
                          "%s is a file that the input %s is read from (an external link, virtual "
                          "source or raw data). Name another file for the output.",
                          name, catalog->path);
-    gb10_status_t status = name == path ? GB10_OK : io_part_free(name, err);
+    bool alone = name != path && existing != IO_SHARE;
+    gb10_status_t status = alone ? io_part_free(name, err) : GB10_OK;
     if (status != GB10_OK)
         return status;
     *freed = (int64_t)info.st_blocks * 512;
-    if (existing == IO_REPLACE || (existing == IO_RESUME && name != path))
+    if (existing == IO_REPLACE || ((existing == IO_RESUME || existing == IO_SHARE) && name != path))
         return GB10_OK;
     if (name == path)
         return GB10_FAIL(err, GB10_ERR_EXISTS, "%s exists. Use --overwrite to replace it.", path);
@@ -140,6 +141,16 @@ static gb10_status_t locate(const io_output_t *o, io_kind_t kind, int64_t datase
         return GB10_FAIL(err, GB10_ERR_INTERNAL, "%s: %s of %s has no place in the file", o->part,
                          io_kind_name(kind), d->name);
     return GB10_OK;
+}
+
+void io_output_share(io_output_t *output)
+{
+    io_part_share(output->fd);
+}
+
+bool io_output_claim(io_output_t *output)
+{
+    return io_part_claim(output->fd);
 }
 
 const char *io_output_part(const io_output_t *output)

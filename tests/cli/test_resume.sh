@@ -9,7 +9,7 @@ expect 1 "$FUGU" qr in.h5 -o good.h5 --unit-size 64K --scalapack 0 --json good.j
 # begin: a run that is killed when some units are done
 begin() {
     rm -f out.h5*
-    FUGU_FAULT=between:3:kill expect 137 "${qr[@]}"
+    FUGU_FAULT=between:${1:-3}:kill expect 137 "${qr[@]}"
     cases=$((cases + 1))
     [ -e out.h5.part ] && [ ! -e out.h5 ] || complain "$(ls out.h5*)"
 }
@@ -117,13 +117,62 @@ f = open("out.h5.part", "r+b"); g = open("good.h5", "rb").read(); p = f.read()
 at = [i for i in range(4096, len(p), 997) if p[i] and p[i] == g[i]][int(sys.argv[1])]
 f.seek(at); f.write(bytes([p[at] ^ 64]))' "$1"
 }
-begin
+begin 9
 flip 5
 expect 3 "${qr[@]}" --resume --verify-full -q
 one_line 'unit [0-9]+ \(from .*\) does not read as it was written: .*use --resume'
 absent out.h5
 expect 1 "${qr[@]}" --resume --verify-full
 whole
+
+# shards: processes that know nothing of each other share one output
+shards() { # N: all at once
+    local i
+    for ((i = 1; i <= $1; i++)); do
+        "${qr[@]}" -q --shard "$i/$1" >"out-$i.txt" 2>"err-$i.txt" &
+    done
+    wait
+    cat out-*.txt >out.txt
+    cat err-*.txt >err.txt
+    last="$1 shards"
+    cases=$((cases + 1))
+    [ ! -s err.txt ] || complain "a shard complained"
+}
+qr=("$FUGU" qr in.h5 -o out.h5 --unit-size 64K)
+for n in 1 2 5; do
+    rm -f out.h5*
+    shards $n
+    whole
+done
+rm -f out.h5*
+for i in 4 2 1; do
+    code=0
+    "${qr[@]}" --shard $i/4 -q >out.txt 2>err.txt || code=$?
+    last="shard $i/4"
+    cases=$((cases + 1))
+    [ $code -le 1 ] && [ -e out.h5.part ] && [ ! -e out.h5 ] || complain "exit $code"
+done
+FUGU_FAULT=between:2:kill expect 137 "${qr[@]}" --shard 3/4
+shards 4 # all again: three have nothing to do
+whole
+expect 0 "${qr[@]}" --shard 3/4
+says err.txt 'complete already'
+rm -f out.h5*
+FUGU_FAULT=layout:9:kill expect 137 "${qr[@]}" --shard 2/3
+shards 3
+whole
+rm -f out.h5*
+FUGU_FAULT=between:1:kill expect 137 "${qr[@]}" --shard 2/3
+expect 1 mpirun -n 2 "${qr[@]}" --resume --scalapack 0
+whole
+for wrong in 0/3 4/3 a/b 3 1/2/3; do
+    expect 2 "${qr[@]}" --shard $wrong
+    one_line "'$wrong' is not I/N"
+done
+expect 2 "${qr[@]}" --shard 1/2 --overwrite
+one_line 'by itself'
+expect 2 mpirun -n 2 "${qr[@]}" --shard 1/2
+one_fugu_line 'under mpirun leave it out'
 
 # memory: one unit at a time is enough, less is not
 expect 3 "$FUGU" qr in.h5 -o small.h5 --unit-size 1M --memory 100K -q

@@ -92,9 +92,9 @@ says job.log 'PASSED'
 rm -f out.h5
 
 # three time slices, unattended: the time limit of each is near, and the file is done in the end
-"$FUGU" gen big.h5 -q --add gaussian:320x320x250:d
+"$FUGU" gen big.h5 -q --add gaussian:320x320x600:d
 expect 0 "$FUGU" qr big.h5 -o good.h5 --unit-size 4M --check full --scalapack 0
-submit 0 --time=1 --signal=B:USR1@52 "$jobs/requeue.sbatch" big.h5 sliced.h5 --unit-size 4M \
+submit 0 --time=1 --signal=B:USR1@56 "$jobs/requeue.sbatch" big.h5 sliced.h5 --unit-size 4M \
     --check full --scalapack 0
 starts=$(grep -c '^job .* start [0-9]' job.log)
 last="sbatch requeue.sbatch"
@@ -102,6 +102,19 @@ cases=$((cases + 1))
 [ "$starts" -ge 3 ] || complain "$starts slices, at least 3 expected"
 says job.log 'stopped by signal USR1'
 same good.h5 sliced.h5
+
+# a job array, and the index of one task again
+last="sbatch --array=3-6 array.sbatch"
+cases=$((cases + 1))
+job=$(sbatch --parsable --mem=100 --array=3-6 --output="$work/array.log" "$jobs/array.sbatch" big.h5 \
+    array.h5 --unit-size 4M --check full 2>err.txt)
+for _ in $(seq 600); do
+    [ -n "$(squeue -h -j "$job" 2>/dev/null)" ] || break
+    sleep 0.2
+done
+cp array.log out.txt
+[ -e array.h5 ] || complain "array.h5 is not there"
+same good.h5 array.h5
 
 # a slice that finishes nothing does not go back to the queue
 submit 75 "$jobs/requeue.sbatch" big.h5 never.h5 --unit-size 4M --scalapack 0 --max-time 0

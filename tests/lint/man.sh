@@ -33,7 +33,7 @@ options() { # section title
 }
 while read -r command; do
     "$fugu" "$command" --help |
-        sed -nE 's/^  (-[a-zA-Z], |    )(--[^ ]+( [A-Z]+)?)(  .*)?$/\1\2/p' |
+        sed -nE 's/^  (-[a-zA-Z], |    )(--[^ ]+( [A-Z/]+)?)(  .*)?$/\1\2/p' |
         sed 's/^ *//' | sort >"$work/help"
     { options "fugu $command"; options "Options of every command"; } | sort >"$work/man"
     [ -s "$work/help" ] || bad=1
