@@ -97,7 +97,10 @@ enum {
     STORE_BYTES = 1024,    /* least piece of a row of V that is written at a time               */
     STORE_ROWS = 64,       /* of a column-major output that are written together                */
     TEAM_LEAST = 1 << 17,  /* multiplications of an update that a team shares                   */
-    LANE_LARGEST = 16384   /* lanes: largest m n                                              */
+    LANE_LARGEST = 16384,  /* lanes: largest m n                                              */
+    AHEAD_LEAST = 1 << 18, /* lanes: bytes of input from which on memory is asked for early ... */
+    AHEAD_MOST = 64 << 10, /* ... for outputs too in groups of this size: larger ones fill caches */
+    AHEAD_RANGES = 4
 };
 
 /* Fused where the machine has it; written out, since contraction is off. */
@@ -130,6 +133,8 @@ static inline int64_t lane_width(int64_t n)
 
 /* Lanes: columns that one tile updates together, and rows of a tile of T. */
 enum { LANE_TILE_MOST = 4 };
+/* What of an output is not zero in every matrix: all, on and below or on and above the diagonal. */
+typedef enum lane_part { LANE_FULL, LANE_LOWER, LANE_UPPER } lane_part_t;
 #define LANE_TILE                                                                                  \
     (CPLX ? 1 : TILE_SUMS / PANEL > LANE_TILE_MOST ? LANE_TILE_MOST : TILE_SUMS / PANEL)
 

@@ -68,63 +68,91 @@ INLINE void N(put_together)(REAL *to, const REAL *from)
 /* Where number c of a run goes: elements lie `stride` apart. */
 #define LANE_SLOT(c) (stride == 1 ? (c) : (c) / PARTS * PARTS * stride + (c) % PARTS)
 
-/* `numbers` contiguous numbers of every matrix to vectors; the last block overlaps the one before.
- */
-INLINE void N(run_in)(REAL *to, int64_t stride, REAL *const *from, int64_t at, int64_t numbers)
+/* VL numbers of every matrix from number `at` on and VL vectors, c the first of them. */
+INLINE void N(block_in)(REAL *to, int64_t stride, int64_t c, REAL *const *from, int64_t at)
 {
-    for (int64_t c = 0; c < numbers && numbers < VL; c++)
-        for (int l = 0; l < (int)VL; l++)
-            to[LANE_SLOT(c) * VL + l] = from[l][at + c];
-    for (int64_t next = 0; next < numbers && numbers >= VL; next += VL) {
-        int64_t c = min64(next, numbers - VL);
-        vec_t x[VL];
-        UNROLL for (int l = 0; l < (int)VL; l++) memcpy(&x[l], from[l] + at + c, sizeof x[l]);
-        N(transpose)(x);
-        UNROLL for (int l = 0; l < (int)VL; l++) keep(to + LANE_SLOT(c + l) * VL, x[l]);
+    vec_t x[VL];
+    UNROLL for (int l = 0; l < (int)VL; l++) memcpy(&x[l], from[l] + at, sizeof x[l]);
+    N(transpose)(x);
+    UNROLL for (int l = 0; l < (int)VL; l++) keep(to + LANE_SLOT(c + l) * VL, x[l]);
+}
+
+INLINE void N(block_out)(REAL *const *to, int64_t at, const REAL *from, int64_t stride, int64_t c)
+{
+    vec_t x[VL];
+    UNROLL for (int l = 0; l < (int)VL; l++) x[l] = load(from + LANE_SLOT(c + l) * VL);
+    N(transpose)(x);
+    UNROLL for (int l = 0; l < (int)VL; l++) memcpy(to[l] + at, &x[l], sizeof x[l]);
+}
+
+/* Runs of contiguous numbers of a view: `count` of them with `numbers` each, `apart` numbers from
+ * one to the next. In the lanes' array they are `slots` numbers apart and the elements of one
+ * `stride`. */
+typedef struct N(runs) {
+    int64_t count, numbers, apart, slots, stride;
+} N(runs_t);
+
+/* The runs are whole matrices, where these lie in the array as in memory, or rows or columns. */
+INLINE N(runs_t) N(lane_runs)(const gb10_view_t *view, int64_t width)
+{
+    int64_t m = view->m, n = view->n;
+    if (view->cs != 1)
+        return (N(runs_t)){n, PARTS * m, PARTS * view->cs, PARTS, width};
+    if (m == 1 || (view->rs == n && width == n))
+        return (N(runs_t)){1, PARTS * m * n, 0, 0, 1};
+    return (N(runs_t)){m, PARTS * n, PARTS * view->rs, PARTS * width, 1};
+}
+
+/* To vectors; the last block of a run overlaps the one before. */
+INLINE void N(runs_in)(REAL *to, int64_t stride, REAL *const *from_all, N(runs_t) q)
+{
+    REAL *from[VL];
+    UNROLL for (int l = 0; l < (int)VL; l++) from[l] = from_all[l];
+    for (int64_t r = 0, at = 0; r < q.count; r++, at += q.apart, to += q.slots * VL) {
+        int64_t c = 0, last = q.numbers - VL;
+        for (; c <= last; c += VL)
+            N(block_in)(to, stride, c, from, at + c);
+        if (c < q.numbers)
+            N(block_in)(to, stride, last, from, at + last);
     }
 }
 
-INLINE void N(run_out)(REAL *const *to, const REAL *from, int64_t stride, int64_t at,
-                       int64_t numbers)
+/* From vectors. Numbers of run r before `begin` r and, if `end` is not 0, from `end` (r + 1) on are
+ * zeros. */
+INLINE void N(runs_out)(REAL *const *to_all, const REAL *from, int64_t stride, N(runs_t) q,
+                        int64_t begin, int64_t end)
 {
-    for (int64_t c = 0; c < numbers && numbers < VL; c++)
-        for (int l = 0; l < (int)VL; l++)
-            to[l][at + c] = from[LANE_SLOT(c) * VL + l];
-    for (int64_t next = 0; next < numbers && numbers >= VL; next += VL) {
-        int64_t c = min64(next, numbers - VL);
-        vec_t x[VL];
-        UNROLL for (int l = 0; l < (int)VL; l++) x[l] = load(from + LANE_SLOT(c + l) * VL);
-        N(transpose)(x);
-        UNROLL for (int l = 0; l < (int)VL; l++) memcpy(to[l] + at + c, &x[l], sizeof x[l]);
+    REAL *to[VL];
+    vec_t zero = splat(0);
+    int64_t low = 0, high = end ? end : q.numbers;
+    UNROLL for (int l = 0; l < (int)VL; l++) to[l] = to_all[l];
+    for (int64_t r = 0, at = 0; r < q.count; r++, at += q.apart, from += q.slots * VL) {
+        int64_t c = 0, last = q.numbers - VL;
+        for (; !begin && !end && c <= last; c += VL)
+            N(block_out)(to, at + c, from, stride, c);
+        for (; c <= last; c += VL)
+            if (c + VL > low && c < high)
+                N(block_out)(to, at + c, from, stride, c);
+            else
+                UNROLL for (int l = 0; l < (int)VL; l++) memcpy(to[l] + at + c, &zero, sizeof zero);
+        if (c < q.numbers)
+            N(block_out)(to, at + last, from, stride, last);
+        low += begin;
+        high += end;
     }
 }
-
-/* The runs of contiguous numbers of an m x n view: whole matrices, rows or columns; rows of the
- * array are `width` elements. */
-#define LANE_RUNS(view, width, RUN)                                                                \
-    do {                                                                                           \
-        int64_t m_ = (view)->m, n_ = (view)->n, rs_ = (view)->rs, cs_ = (view)->cs, w_ = width;    \
-        bool whole_ = cs_ == 1 && ((rs_ == n_ && w_ == n_) || m_ == 1);                            \
-        if (whole_)                                                                                \
-            RUN(0, 1, 0, PARTS *m_ *n_);                                                           \
-        for (int64_t i = 0; i < m_ && cs_ == 1 && !whole_; i++)                                    \
-            RUN(i *PARTS *w_ *VL, 1, PARTS *i *rs_, PARTS *n_);                                    \
-        for (int64_t j = 0; j < n_ && cs_ != 1; j++)                                               \
-            RUN(j *PARTS *VL, w_, PARTS *j *cs_, PARTS *m_);                                       \
-    } while (0)
 
 /* Matrices b .. of a view, one a lane. Lanes after `valid` are all the last matrix: they are read
  * from it, compute the same, and write the same to the same place. */
 INLINE void N(addresses)(const gb10_view_t *view, int64_t b, int64_t valid, REAL **p)
 {
-    p[0] = gb10_view_at(view, b);
-    for (int64_t l = 1; l < VL; l++)
-        if (l >= valid)
-            p[l] = p[l - 1];
-        else if (view->layout == GB10_STRIDED)
-            p[l] = p[l - 1] + PARTS * view->bs;
-        else
-            p[l] = gb10_view_at(view, b + l);
+    if (view->layout == GB10_STRIDED && valid == VL) {
+        REAL *first = (REAL *)view->base + PARTS * b * view->bs;
+        UNROLL for (int l = 0; l < (int)VL; l++) p[l] = first + PARTS * l * view->bs;
+        return;
+    }
+    for (int64_t l = 0; l < VL; l++)
+        p[l] = gb10_view_at(view, b + min64(l, valid - 1));
 }
 
 /* Batch-interleaved views whose groups are whole groups of lanes are nearly what the lanes are:
@@ -134,7 +162,7 @@ INLINE bool N(ready_made)(const gb10_view_t *view)
     return view->layout == GB10_INTERLEAVED && view->width % VL == 0;
 }
 
-/* Any other strides: number by number. */
+/* Any other strides, and short runs: number by number. */
 static void N(gather)(const gb10_view_t *view, REAL *const *p, REAL *lanes_at, int64_t width,
                       bool out)
 {
@@ -161,17 +189,17 @@ static void N(lanes_in)(const gb10_view_t *view, int64_t b, int64_t valid, REAL 
         (to + (i * width + j) * PARTS * VL, from[0] + PARTS * (i * view->rs + j * view->cs));
         return;
     }
-    if (view->rs != 1 && view->cs != 1) {
+    N(runs_t) q = N(lane_runs)(view, width);
+    if (q.numbers < VL || (view->rs != 1 && view->cs != 1))
         N(gather)(view, from, to, width, false);
-        return;
-    }
-#define RUN(slot, stride, at, numbers) N(run_in)(to + (slot), stride, from, at, numbers)
-    LANE_RUNS(view, width, RUN);
-#undef RUN
+    else if (q.stride == 1)
+        N(runs_in)(to, 1, from, q);
+    else
+        N(runs_in)(to, q.stride, from, q);
 }
 
-static void N(lanes_out)(const gb10_view_t *view, int64_t b, int64_t valid, REAL *from,
-                         int64_t width)
+static NOINLINE void N(lanes_out)(const gb10_view_t *view, int64_t b, int64_t valid, REAL *from,
+                                  int64_t width, lane_part_t part)
 {
     REAL *to[VL];
     if (!view)
@@ -184,13 +212,16 @@ static void N(lanes_out)(const gb10_view_t *view, int64_t b, int64_t valid, REAL
         (to[0] + PARTS * (i * view->rs + j * view->cs), from + (i * width + j) * PARTS * VL);
         return;
     }
-    if (view->rs != 1 && view->cs != 1) {
+    N(runs_t) q = N(lane_runs)(view, width);
+    bool all = q.count == 1 || part == LANE_FULL, begins = (part == LANE_UPPER) == (q.stride == 1);
+    if (q.numbers < VL || (view->rs != 1 && view->cs != 1))
         N(gather)(view, to, from, width, true);
-        return;
-    }
-#define RUN(slot, stride, at, numbers) N(run_out)(to, from + (slot), stride, at, numbers)
-    LANE_RUNS(view, width, RUN);
-#undef RUN
+    else if (all && q.stride == 1)
+        N(runs_out)(to, from, 1, q, 0, 0);
+    else if (q.stride == 1)
+        N(runs_out)(to, from, 1, q, begins ? PARTS : 0, begins ? 0 : PARTS);
+    else
+        N(runs_out)(to, from, q.stride, q, !all && begins ? PARTS : 0, all || begins ? 0 : PARTS);
 }
 
 /* LAPACK's V\R: V below the diagonal of R. Rows k and beyond are V's alone. */
@@ -233,27 +264,88 @@ static gb10_info_t N(lane_rescale)(const lanes_t *q, REAL *A, const int *shift, 
     return fits ? GB10_INFO_OK : GB10_INFO_NOT_REPRESENTABLE;
 }
 
-/* True when every column of every lane is well within the range. */
+/* True only when every column of every lane is well within the range, by its sum of squares: that
+ * is not for NaN and Inf, and rounding is allowed for. What fails is looked at lane by lane. */
 INLINE bool N(lanes_usual)(const lanes_t *q, const REAL *A)
 {
     index_t bad = {0};
     int64_t rs = q->an * PARTS * VL;
-    for (int64_t j = 0; j < q->n; j++) {
-        vec_t top = splat(0), odd = splat(0);
-        for (int64_t i = 0; i < q->m; i++)
-            UNROLL for (int part = 0; part < PARTS; part++)
+    REAL least = (REAL)(LOWEST * LOWEST) * (REAL)(2 * PARTS * q->m);
+    for (int64_t j = 0; j < q->n; j += PANEL) {
+        const REAL *x[PANEL];
+        vec_t sum[PANEL];
+        UNROLL for (int c = 0; c < PANEL; c++)
+        {
+            x[c] = A + min64(j + c, q->n - 1) * PARTS * VL;
+            sum[c] = splat(0);
+        }
+        for (int64_t i = 0; i < q->m * rs; i += rs)
+            UNROLL for (int c = 0; c < PANEL; c++) UNROLL for (int part = 0; part < PARTS; part++)
             {
-                vec_t x = load(A + i * rs + (j * PARTS + part) * VL);
-                top = VMAX(top, N(absolute)(x));
-                odd = vfma(x, splat(0), odd); /* NaN for NaN and Inf */
+                vec_t y = load(x[c] + i + part * VL);
+                sum[c] = vfma(y, y, sum[c]);
             }
-        top += odd;
-        bad |= ~((top < splat(HIGHEST)) & (top > splat(LOWEST)));
+        UNROLL for (int c = 0; c < PANEL; c++) bad |=
+            ~((sum[c] < splat(HIGHEST * HIGHEST)) & (sum[c] > splat(least)));
     }
     return !N(any)(bad);
 }
 
 /* ---- the batch ---- */
+
+/* A range of `ahead`: VL matrices from b on, where they are one piece of memory. */
+INLINE void N(lanes_ahead)(N(ahead_t) * q, int i, const gb10_view_t *view, int64_t b, int64_t k)
+{
+    if (!view || view->layout != GB10_STRIDED || b + VL > view->count)
+        return;
+    q->at[i] = gb10_view_at(view, b);
+    q->lines[i] = VL * PARTS * view->bs * (int64_t)sizeof(REAL) / 64 / k;
+}
+
+/* Factors matrices b .. in group g. Meanwhile memory for their outputs and the matrices from `next`
+ * on, which are read after these are written, is asked for. */
+static void N(lanes_one)(const lanes_t *q, const gb10_geqrf_args_t *args, int64_t b, int64_t next,
+                         int64_t g)
+{
+    int64_t at = g * q->size;
+    N(group_t) group = {q->A + at, q->V + at, q->T + at, q->tau + at, {.any = q->ahead}};
+    bool small = q->size * (int64_t)sizeof(REAL) <= AHEAD_MOST;
+    if (q->ahead) {
+        N(lanes_ahead)(&group.ahead, 0, args->A, next, q->k);
+        N(lanes_ahead)(&group.ahead, 1, small ? args->V : NULL, b, q->k);
+        N(lanes_ahead)(&group.ahead, 2, small ? args->T : NULL, b, q->k);
+        N(lanes_ahead)(&group.ahead, 3, small ? args->R : NULL, b, q->k);
+    }
+    N(lane_factor)(q, &group);
+}
+
+/* Writes the outputs of matrices b .. in group g. */
+static void N(lanes_done)(const lanes_t *q, const gb10_geqrf_args_t *args, int64_t b, int64_t valid,
+                          int64_t g)
+{
+    const gb10_view_t *const out[] = {args->V, args->T, args->R, args->tau, args->packed};
+    REAL *A = q->A + g * q->size, *V = q->V + g * q->size;
+    uint8_t *info = q->info + g * VL;
+    for (int l = 0; l < (int)VL && q->odd[g]; l++)
+        if (info[l] == GB10_INFO_OK)
+            info[l] = (uint8_t)N(lane_rescale)(q, A, q->shift + g * q->n * VL, l);
+    N(lanes_out)(args->V, b, valid, V, q->vn, LANE_LOWER);
+    N(lanes_out)
+    (args->T, b, valid, q->T + g * q->size, q->vn, q->nb < q->k ? LANE_FULL : LANE_UPPER);
+    N(lanes_out)(args->R, b, valid, A, q->an, LANE_UPPER);
+    N(lanes_out)(args->tau, b, valid, q->tau + g * q->size, 1, LANE_FULL);
+    if (args->packed) {
+        N(lanes_packed)(q, A, V);
+        N(lanes_out)(args->packed, b, valid, A, q->an, LANE_FULL);
+    }
+    for (int l = 0; l < (int)valid && q->odd[g]; l++)
+        for (int i = 0; i < 5 && info[l] != GB10_INFO_OK; i++)
+            gb10_view_fill_nan(out[i], b + l);
+    if (args->info && q->odd[g])
+        memcpy(args->info + b, info, (size_t)valid);
+    else if (args->info)
+        memset(args->info + b, GB10_INFO_OK, (size_t)valid);
+}
 
 /* Groups g0 .. of the batch, `count` of them, from reading to writing. */
 static void N(lanes_some)(const lanes_t *q, const gb10_geqrf_args_t *args, int64_t g0,
@@ -261,56 +353,24 @@ static void N(lanes_some)(const lanes_t *q, const gb10_geqrf_args_t *args, int64
 {
     gb10_times_t *times = args->times;
     double since = times ? gb10_seconds() : 0;
-    const gb10_view_t *const out[] = {args->V, args->T, args->R, args->tau, args->packed};
-#define LANE_ARRAY(name) (q->name + g * q->size)
-#define FOR_GROUPS       for (int64_t g = 0; g < count; g++)
-#define VALID            min64(VL, args->A->count - (g0 + g) * VL)
-    FOR_GROUPS
-    {
-        int *shift = q->shift + g * q->n * VL;
-        uint8_t *info = q->info + g * VL;
-        N(lanes_in)(args->A, (g0 + g) * VL, VALID, LANE_ARRAY(A), q->an);
-        q->odd[g] = !N(lanes_usual)(q, LANE_ARRAY(A));
-        for (int l = 0; l < (int)VL; l++)
-            info[l] =
-                (uint8_t)(q->odd[g] ? N(lane_prepare)(q, LANE_ARRAY(A), shift, l) : GB10_INFO_OK);
+    int64_t b = g0 * VL, all = args->A->count;
+    for (int64_t g = 0; g < count; g++) {
+        REAL *A = q->A + g * q->size;
+        N(lanes_in)(args->A, b + g * VL, min64(VL, all - b - g * VL), A, q->an);
+        q->odd[g] = !N(lanes_usual)(q, A);
+        for (int l = 0; l < (int)VL && q->odd[g]; l++)
+            q->info[g * VL + l] = (uint8_t)N(lane_prepare)(q, A, q->shift + g * q->n * VL, l);
     }
     gb10_lap(&since, times ? &times->pack : NULL);
-    FOR_GROUPS
-    {
-        N(group_t) group = {LANE_ARRAY(A), LANE_ARRAY(V), LANE_ARRAY(T), LANE_ARRAY(tau)};
-        N(lane_factor)(q, &group);
-    }
+    for (int64_t g = 0; g < count; g++)
+        N(lanes_one)(q, args, b + g * VL, b + (count + g) * VL, g);
     gb10_lap(&since, times ? &times->factor : NULL);
     for (int64_t g = 0; g < count && args->T && q->k > PANEL; g++)
-        N(lane_form_t)(q, LANE_ARRAY(V), LANE_ARRAY(T), q->X);
+        N(lane_form_t)(q, q->V + g * q->size, q->T + g * q->size, q->X);
     gb10_lap(&since, times ? &times->form_t : NULL);
-    FOR_GROUPS
-    {
-        int64_t b = (g0 + g) * VL;
-        uint8_t *info = q->info + g * VL;
-        for (int l = 0; l < (int)VL && q->odd[g]; l++)
-            if (info[l] == GB10_INFO_OK)
-                info[l] = (uint8_t)N(lane_rescale)(q, LANE_ARRAY(A), q->shift + g * q->n * VL, l);
-        N(lanes_out)(args->V, b, VALID, LANE_ARRAY(V), q->vn);
-        N(lanes_out)(args->T, b, VALID, LANE_ARRAY(T), q->vn);
-        N(lanes_out)(args->R, b, VALID, LANE_ARRAY(A), q->an);
-        N(lanes_out)(args->tau, b, VALID, LANE_ARRAY(tau), 1);
-        if (args->packed) {
-            N(lanes_packed)(q, LANE_ARRAY(A), LANE_ARRAY(V));
-            N(lanes_out)(args->packed, b, VALID, LANE_ARRAY(A), q->an);
-        }
-        for (int64_t l = 0; l < VALID; l++) {
-            for (int i = 0; i < 5 && info[l] != GB10_INFO_OK; i++)
-                gb10_view_fill_nan(out[i], b + l);
-            if (args->info)
-                args->info[b + l] = info[l];
-        }
-    }
+    for (int64_t g = 0; g < count; g++)
+        N(lanes_done)(q, args, b + g * VL, min64(VL, all - b - g * VL), g);
     gb10_lap(&since, times ? &times->unpack : NULL);
-#undef VALID
-#undef FOR_GROUPS
-#undef LANE_ARRAY
 }
 
 static size_t N(lanes_layout)(lanes_t *q, const gb10_geqrf_args_t *args, char *base)
@@ -323,6 +383,7 @@ static size_t N(lanes_layout)(lanes_t *q, const gb10_geqrf_args_t *args, char *b
     q->size = a + v + t + k * number;
     q->groups = LANE_BYTES / (q->size * (int64_t)sizeof(REAL)) + 1;
     q->groups = min64(q->groups, LANE_GROUPS);
+    q->ahead = args->A->count * m * n * number / VL * (int64_t)sizeof(REAL) >= AHEAD_LEAST;
     q->A = N(take)(base, &used, q->size * q->groups);
     q->V = q->A + a;
     q->T = q->V + v;

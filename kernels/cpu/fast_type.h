@@ -254,7 +254,7 @@ static void N(geqrf)(const gb10_fast_call_t *call, void *workspace)
 #undef set
 #undef conjugate
 #undef LANE_SLOT
-#undef LANE_RUNS
+#undef LANE_TILES
 #undef N
 #undef LETTER
 #undef REAL
