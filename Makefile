@@ -91,6 +91,9 @@ $(TEST_EXE) $(MPI_TEST_EXE): $(BUILD)/%: $(BUILD)/obj/%.o $(TEST_OBJ) $(BUILD)/l
 $(BUILD)/dump_catalog: $(BUILD)/obj/tests/io/dump_catalog.o $(call obj,$(IO_SRC)) $(BUILD)/libgb10qr.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(HDF5_LIBS) -lm -pthread
 
+$(BUILD)/sim_dispatch: $(BUILD)/obj/tests/bench/sim_dispatch.o $(BUILD)/obj/mpi/planner.o $(BUILD)/libgb10qr.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -pthread
+
 # Same bodies without Criterion, for qemu-user and ThreadSanitizer: core, kernels and io alone.
 PLAIN_OBJ := $(patsubst %.c,$(BUILD)/plain/%.o,$(TEST_SRC) $(wildcard tests/support/*.c))
 PLAIN_SRC := $(filter-out tests/unit/test_app_%.c tests/unit/test_mpi_%.c,$(TEST_SRC))
@@ -102,7 +105,7 @@ $(PLAIN_EXE): %: %.o $(patsubst %.c,$(BUILD)/plain/%.o,$(wildcard tests/support/
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -llapacke -lopenblas $(HDF5_LIBS) $(LDLIBS) -lm -pthread
 
 .PHONY: test-build plain-build
-test-build: all $(TEST_EXE) $(MPI_TEST_EXE) $(BUILD)/dump_catalog simt-build
+test-build: all $(TEST_EXE) $(MPI_TEST_EXE) $(BUILD)/dump_catalog $(BUILD)/sim_dispatch simt-build
 plain-build: $(PLAIN_EXE)
 
 .PHONY: test
@@ -121,6 +124,10 @@ check: ## the long form: every family at every size
 torture: ## kill runs in every phase and let every call fail; half an hour
 	@$(MAKE) --no-print-directory WITH_SCALAPACK=1 all
 	@FUGU=$(abspath $(BUILD))/fugu bash tests/cli/torture.sh $(KILLS) $(SEED)
+
+.PHONY: simulate
+simulate: $(BUILD)/sim_dispatch ## the hand-out of units to up to 10,000 ranks, as a table
+	@$(BUILD)/sim_dispatch
 
 .PHONY: demo
 demo: ## install what is missing, build, and show what fugu does

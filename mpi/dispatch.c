@@ -1,4 +1,4 @@
-/* Hands units to ranks. Dynamic: a rank asks rank 0 for as many units as it has room for; rank 0's
+/* Hands units to ranks. Dynamic: a rank that has no unit in store asks rank 0 for some; rank 0's
  * main thread answers between its own offers. The conversation of a rank ends with LEAVING, sent
  * when its last unit is done, so that rank 0's figures are complete when dist_run returns. */
 #include <mpi.h>
@@ -12,7 +12,7 @@ enum { TAG_REQUEST = 11, TAG_REPLY = 12, REPLY_MAX = 32 };
 enum { ASKING = 1, LEAVING = 2, STOPPING = 3 };
 
 typedef struct request {
-    int64_t kind, room;
+    int64_t kind;
     dist_progress_t progress;
 } request_t;
 
@@ -26,9 +26,8 @@ typedef struct master {
     const dist_team_t *team;
     const dist_plan_t *plan;
     const dist_worker_t *worker;
-    int64_t next, units; /* next: the first in the plan's order that is open */
-    int64_t open;        /* units that were not done when it began           */
-    int left;            /* ranks that have left */
+    dist_dealer_t dealer;
+    int left; /* ranks that have left */
     bool stop;
     dist_progress_t *of_rank; /* last report of each rank */
     dist_progress_t sum;
@@ -42,34 +41,6 @@ static void account(master_t *m, int rank, const dist_progress_t *p)
     m->sum.bad += p->bad - old->bad;
     m->sum.bytes += p->bytes - old->bytes;
     *old = *p;
-}
-
-/* Whether unit number i of the plan's order needs no work. */
-static bool is_done(const dist_plan_t *plan, const dist_worker_t *worker, int64_t i)
-{
-    return worker->done && worker->done[dist_plan_order(plan, i)];
-}
-
-static void pass_done(master_t *m)
-{
-    while (m->next < m->units && is_done(m->plan, m->worker, m->next))
-        m->next++;
-}
-
-static int64_t take(master_t *m)
-{
-    int64_t unit = dist_plan_order(m->plan, m->next++);
-    pass_done(m);
-    return unit;
-}
-
-/* Several units a message when there are plenty, one at a time towards the end. */
-static int64_t share(const master_t *m, int64_t room)
-{
-    int64_t fair = (m->units - m->next) / (4 * (int64_t)m->team->size) + 1;
-    int64_t count = room < fair ? room : fair;
-    count = count < REPLY_MAX ? count : REPLY_MAX;
-    return count < m->units - m->next ? count : m->units - m->next;
 }
 
 static gb10_status_t answer(master_t *m, bool *answered, gb10_error_t *err)
@@ -94,8 +65,8 @@ static gb10_status_t answer(master_t *m, bool *answered, gb10_error_t *err)
         m->left++;
         return GB10_OK;
     }
-    for (int64_t i = m->stop ? 0 : share(m, request.room); i > 0 && m->next < m->units; i--)
-        reply.unit[reply.count++] = take(m);
+    if (!m->stop)
+        reply.count = dist_deal(&m->dealer, m->team->size, REPLY_MAX, reply.unit);
     GB10_TRY(wait_check(
         MPI_Send(&reply, sizeof reply, MPI_BYTE, from.MPI_SOURCE, TAG_REPLY, MPI_COMM_WORLD),
         "MPI_Send", err));
@@ -112,18 +83,17 @@ static bool ended(const dist_worker_t *worker)
 static gb10_status_t run_master(const dist_team_t *team, const dist_plan_t *plan,
                                 const dist_worker_t *worker, gb10_error_t *err)
 {
-    master_t m = {.team = team, .plan = plan, .worker = worker, .units = dist_plan_units(plan)};
+    master_t m = {.team = team, .plan = plan, .worker = worker};
     gb10_status_t status = GB10_OK;
     int naps = 0;
-    for (int64_t i = 0; i < m.units; i++)
-        m.open += !is_done(plan, worker, i);
-    pass_done(&m);
+    dist_dealer_init(&m.dealer, plan, worker->done);
     GB10_TRY(gb10_alloc(&m.of_rank, (size_t)team->size, sizeof *m.of_rank, "progress", err));
     for (;;) {
         bool busy = false;
         m.stop |= ended(worker);
-        if (!m.stop && m.next < m.units && worker->room(worker->ctx) > 0) {
-            worker->offer(worker->ctx, take(&m));
+        int64_t unit;
+        if (!m.stop && worker->room(worker->ctx) > 0 && dist_deal(&m.dealer, 1, 1, &unit) > 0) {
+            worker->offer(worker->ctx, unit);
             busy = true;
         }
         if (team->size > 1) {
@@ -131,13 +101,13 @@ static gb10_status_t run_master(const dist_team_t *team, const dist_plan_t *plan
             GB10_TRY(answer(&m, &answered, err));
             busy |= answered;
         }
-        bool drained = m.stop || m.next >= m.units;
+        bool drained = m.stop || m.dealer.next >= dist_plan_units(plan);
         bool done = drained && m.left == team->size - 1 &&
                     (worker->idle(worker->ctx) || worker->failed(worker->ctx));
         dist_progress_t own;
         worker->progress(worker->ctx, &own);
         account(&m, 0, &own);
-        m.sum.units_total = m.open;
+        m.sum.units_total = m.dealer.open;
         worker->tick(worker->tick_ctx, &m.sum);
         if (done)
             break;
@@ -151,28 +121,23 @@ cleanup:
     return status;
 }
 
-static gb10_status_t send_request(const dist_worker_t *worker, int64_t kind, int64_t room,
-                                  gb10_error_t *err)
+static gb10_status_t send_request(const dist_worker_t *worker, int64_t kind, gb10_error_t *err)
 {
-    request_t request = {.kind = kind, .room = room};
+    request_t request = {.kind = kind};
     worker->progress(worker->ctx, &request.progress);
     return wait_check(MPI_Send(&request, sizeof request, MPI_BYTE, 0, TAG_REQUEST, MPI_COMM_WORLD),
                       "MPI_Send", err);
 }
 
-static gb10_status_t fetch(const dist_worker_t *worker, int room, bool *more, gb10_error_t *err)
+static gb10_status_t fetch(const dist_worker_t *worker, reply_t *store, gb10_error_t *err)
 {
-    reply_t reply;
     MPI_Request request;
     gb10_status_t status = GB10_OK;
-    GB10_TRY(send_request(worker, ASKING, room, err));
+    GB10_TRY(send_request(worker, ASKING, err));
     GB10_TRY(wait_check(
-        MPI_Irecv(&reply, sizeof reply, MPI_BYTE, 0, TAG_REPLY, MPI_COMM_WORLD, &request),
+        MPI_Irecv(store, sizeof *store, MPI_BYTE, 0, TAG_REPLY, MPI_COMM_WORLD, &request),
         "MPI_Irecv", err));
     GB10_TRY(wait_request(&request, "MPI_Irecv", err));
-    for (int64_t i = 0; i < reply.count; i++)
-        worker->offer(worker->ctx, reply.unit[i]);
-    *more = reply.count > 0;
 cleanup:
     return status;
 }
@@ -185,22 +150,29 @@ static void finish_queue(const dist_worker_t *worker)
         wait_nap(&naps);
 }
 
+/* Units come some at a time; they wait in the store until the worker has room. */
 static gb10_status_t run_member(const dist_worker_t *worker, gb10_error_t *err)
 {
     gb10_status_t status = GB10_OK;
-    bool more = true;
+    reply_t store = {.count = 0};
+    int64_t at = 0;
     int naps = 0;
-    while (more && !ended(worker)) {
-        int room = worker->room(worker->ctx);
-        if (room > 0) {
-            naps = 0;
-            GB10_TRY(fetch(worker, room, &more, err));
-        } else {
+    while (!ended(worker)) {
+        if (worker->room(worker->ctx) <= 0) {
             wait_nap(&naps);
+            continue;
         }
+        naps = 0;
+        if (at == store.count) {
+            GB10_TRY(fetch(worker, &store, err));
+            at = 0;
+        }
+        if (store.count == 0)
+            break;
+        worker->offer(worker->ctx, store.unit[at++]);
     }
     finish_queue(worker);
-    GB10_TRY(send_request(worker, ended(worker) ? STOPPING : LEAVING, 0, err));
+    GB10_TRY(send_request(worker, ended(worker) ? STOPPING : LEAVING, err));
 cleanup:
     return status;
 }

@@ -41,6 +41,20 @@ int64_t dist_plan_order(const dist_plan_t *plan, int64_t i);
 gb10_status_t dist_plan_static(const dist_plan_t *plan, int nranks, const uint8_t *done,
                                int32_t *owner, gb10_error_t *err);
 
+/* Deals the units out that are not done, in the order of dist_plan_order. */
+typedef struct dist_dealer {
+    const dist_plan_t *plan;
+    const uint8_t *done; /* by canonical index, or NULL                        */
+    int64_t next;        /* the first of the order that is open, or all units  */
+    int64_t open;        /* units that were open when it began                 */
+    double left;         /* cost of those that are                             */
+} dist_dealer_t;
+void dist_dealer_init(dist_dealer_t *dealer, const dist_plan_t *plan, const uint8_t *done);
+/* Units for one of `nranks` ranks into unit[most] (canonical indices): a quarter of its share of
+ * the cost that is left, so that messages are few, and one at a time towards the end, so that all
+ * ranks end together. 0: nothing is left. */
+int64_t dist_deal(dist_dealer_t *dealer, int nranks, int64_t most, int64_t *unit);
+
 /* ---- team ---- */
 
 typedef struct dist_team {

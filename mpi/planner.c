@@ -349,3 +349,36 @@ gb10_status_t dist_plan_static(const dist_plan_t *plan, int nranks, const uint8_
     gb10_free(heap);
     return GB10_OK;
 }
+
+static void pass_done(dist_dealer_t *d)
+{
+    while (d->next < d->plan->units && d->done && d->done[dist_plan_order(d->plan, d->next)])
+        d->next++;
+}
+
+void dist_dealer_init(dist_dealer_t *dealer, const dist_plan_t *plan, const uint8_t *done)
+{
+    *dealer = (dist_dealer_t){.plan = plan, .done = done};
+    for (int64_t i = 0; i < plan->units; i++)
+        if (!done || !done[dist_plan_order(plan, i)]) {
+            dealer->open++;
+            dealer->left += segment_at(plan, i)->cost;
+        }
+    pass_done(dealer);
+}
+
+int64_t dist_deal(dist_dealer_t *dealer, int nranks, int64_t most, int64_t *unit)
+{
+    double fair = dealer->left / (4.0 * nranks), sum = 0;
+    int64_t count = 0;
+    while (count < most && dealer->next < dealer->plan->units) {
+        double cost = segment_at(dealer->plan, dealer->next)->cost;
+        if (count > 0 && sum + cost > fair)
+            break;
+        sum += cost;
+        unit[count++] = dist_plan_order(dealer->plan, dealer->next++);
+        pass_done(dealer);
+    }
+    dealer->left -= sum;
+    return count;
+}

@@ -174,6 +174,43 @@ Test(plan, static_schedule_is_balanced)
     dist_plan_free(f.plan);
 }
 
+/* Every open unit once, in the plan's order; many a message at first, single ones in the end. */
+Test(plan, dealing)
+{
+    enum { RANKS = 7, MOST = 32 };
+    fixture_t f = {.n = 2};
+    f.batch[0] = (gb10_batch_t){GB10_D, 64, 64, 5000, 1, 32768};
+    f.batch[1] = (gb10_batch_t){GB10_D, 400, 400, 30, 1, 1280000};
+    f.out[0] = 100000;
+    f.out[1] = 4000000;
+    make_plan(&f, 1 << 20);
+    int64_t units = dist_plan_units(f.plan), unit[MOST], n, at = 0, dealt = 0, messages = 0;
+    uint8_t *done = NULL;
+    cr_assert_eq(gb10_alloc(&done, (size_t)units, 1, "units", NULL), GB10_OK);
+    for (int64_t i = 0; i < units; i++)
+        done[i] = i % 5 == 2;
+    dist_dealer_t d;
+    dist_dealer_init(&d, f.plan, done);
+    int64_t open = d.open, first = 0, last = 0;
+    while ((n = dist_deal(&d, RANKS, MOST, unit)) > 0) {
+        for (int64_t i = 0; i < n; i++, at++, dealt++) {
+            while (done[dist_plan_order(f.plan, at)])
+                at++;
+            cr_assert_eq(unit[i], dist_plan_order(f.plan, at));
+        }
+        first = messages++ == 0 ? n : first;
+        last = n;
+        cr_assert(n == 1 || 4 * RANKS * n <= open - dealt + n, "%d units of %d", (int)n,
+                  (int)(open - dealt));
+    }
+    cr_expect_eq(dealt, open);
+    cr_expect(first >= 1 && last == 1 && messages < open / 2, "%d messages for %d units",
+              (int)messages, (int)open);
+    cr_expect_float_eq(d.left, 0, 1e-6 * (double)units);
+    gb10_free(done);
+    dist_plan_free(f.plan);
+}
+
 Test(plan, huge_counts_cost_no_memory)
 {
     fixture_t f = {.n = 1};
