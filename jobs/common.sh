@@ -7,8 +7,8 @@ for env in "${FUGU_ENV:-}" "${SLURM_SUBMIT_DIR:-.}/env.sh" "${FUGU_JOBS:-.}/env.
 done
 read -ra launcher <<<"${FUGU_MPIRUN-mpirun --map-by ppr:1:node --bind-to none}"
 read -ra options <<<"${FUGU_OPTIONS-}"
-echo "job ${SLURM_JOB_ID:-none} start ${SLURM_RESTART_COUNT:-0} on ${SLURM_JOB_NODELIST:-$(uname -n)}" \
-    "cpus $(nproc)"
+echo "job ${SLURM_JOB_ID:-none} start ${SLURM_RESTART_COUNT:-0}" \
+    "on ${SLURM_JOB_NODELIST:-$(uname -n)} cpus $(nproc)"
 
 # factor IN OUT [option...]: fugu qr --resume in the background, so that the traps run at once. The
 # exit code is fugu's.

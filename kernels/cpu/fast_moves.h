@@ -1,5 +1,6 @@
-/* In and out of the cpu backend: between the views of a call and the strips of the working copy.
- * Part of fast_body.h, which includes it once per type; its names and macros are used here. */
+/* In and out of the cpu backend, between the views of a call and the strips of the working copy;
+ * and the layout of its workspace. Part of fast_body.h, which includes it once per type; its names
+ * and macros are used here. */
 
 /* ---- columns that need scaling ---- */
 
@@ -272,4 +273,47 @@ static gb10_info_t N(factor)(work_t *q, const gb10_geqrf_args_t *args, int64_t b
     N(store_tau)(q, args->tau, b);
     gb10_lap(&since, times ? &times->unpack : NULL);
     return GB10_INFO_OK;
+}
+
+/* ---- workspace ---- */
+
+/* The next `numbers` of the workspace; base NULL only counts. */
+static REAL *N(take)(char *base, size_t *used, int64_t numbers)
+{
+    REAL *p = base ? (REAL *)(void *)(base + *used) : NULL;
+    *used += (size_t)round_up(numbers * (int64_t)sizeof(REAL), 64);
+    return p;
+}
+
+/* Lays the work arrays out in the workspace (NULL: only counts) and returns the bytes. */
+static size_t N(layout)(work_t *q, const gb10_fast_call_t *call, char *base)
+{
+    const gb10_geqrf_args_t *args = call->args;
+    size_t used = 0;
+    int64_t line = 64 / (int64_t)sizeof(REAL);
+    *q = (work_t){.m = args->A->m,
+                  .n = args->A->n,
+                  .group = call->row->group,
+                  .apply = call->row->block,
+                  .crew = call->crew,
+                  .times = args->times};
+    q->k = min64(q->m, q->n);
+    q->nb = q->k > 0 ? min64(args->nb, q->k) : 1;
+    q->aligned = q->nb == q->k || q->nb % LEAF == 0;
+    q->block = min64(q->k, q->aligned ? round_up(BLOCK, q->nb) : BLOCK);
+    int64_t widest = q->block > q->nb ? q->block : q->nb, strips = (PARTS * q->n + SW - 1) / SW;
+    int64_t width = round_up(PARTS * widest, LEAF_VECTORS * VL), wide = round_up(width, SW);
+    q->strip = q->m * SW + line; /* an odd number of lines: strips spread over sets */
+    q->V = q->T = (mat_t){NULL, width};
+    q->A = N(take)(base, &used, strips * q->strip);
+    q->V.p = N(take)(base, &used, q->m * width);
+    q->T.p = N(take)(base, &used, widest * width);
+    int64_t strips_wide = min64(q->group, strips) * SW;
+    q->apart = round_up(widest * (wide > strips_wide ? wide : strips_wide), line);
+    q->W.p = N(take)(base, &used, q->apart * call->workers);
+    q->X.p = N(take)(base, &used, q->apart * call->workers);
+    q->Y.p = N(take)(base, &used, q->m > LONG_RUN ? q->apart * call->workers : 0);
+    q->tau = N(take)(base, &used, PARTS * q->k);
+    q->shift = base ? (int *)(void *)(base + used) : NULL;
+    return used + (size_t)round_up(q->n * (int64_t)sizeof(int), 64);
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Several nodes on one machine: mpirun starts its daemons through an agent that gives each a host name
-# of its own, so that ranks of different "nodes" speak TCP. Then a node is lost.
+# Several nodes on one machine: mpirun starts its daemons through an agent that gives each a host
+# name of its own, so that ranks of different "nodes" speak TCP. Then a node is lost.
 . "$(dirname "$0")/lib.sh"
 cat >agent <<'A'
 #!/bin/bash
@@ -49,7 +49,8 @@ kill -9 "$daemon"
 code=0 last="a node is lost"
 wait $run || code=$?
 cases=$((cases + 1))
-[ $code -ne 0 ] && [ ! -e lost.h5 ] && [ -e lost.h5.part ] || complain "exit $code, $(echo lost.h5*)"
+[ $code -ne 0 ] && [ ! -e lost.h5 ] && [ -e lost.h5.part ] ||
+    complain "exit $code, $(echo lost.h5*)"
 for _ in $(seq 100); do # what is left of its ranks ends by itself
     pgrep -f "$FUGU qr slow.h5" >/dev/null || break
     sleep 0.1

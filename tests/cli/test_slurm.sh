@@ -79,7 +79,8 @@ submit() { # CODE script args...
     shift
     last="sbatch $*"
     cases=$((cases + 1))
-    job=$(sbatch --parsable --mem=100 --output="$work/job.log" --error="$work/job.log" "$@" 2>err.txt)
+    job=$(sbatch --parsable --mem=100 --output="$work/job.log" --error="$work/job.log" "$@" \
+        2>err.txt)
     [ -n "$job" ] && ended "$job"
     code=$(scontrol -o show job "$job" | sed -n 's/.*ExitCode=\([0-9]*\):.*/\1/p')
     cp job.log out.txt 2>/dev/null
@@ -106,8 +107,8 @@ same good.h5 sliced.h5
 # a job array, and the index of one task again
 last="sbatch --array=3-6 array.sbatch"
 cases=$((cases + 1))
-job=$(sbatch --parsable --mem=100 --array=3-6 --output="$work/array.log" "$jobs/array.sbatch" big.h5 \
-    array.h5 --unit-size 4M --check full 2>err.txt)
+job=$(sbatch --parsable --mem=100 --array=3-6 --output="$work/array.log" "$jobs/array.sbatch" \
+    big.h5 array.h5 --unit-size 4M --check full 2>err.txt)
 for _ in $(seq 600); do
     [ -n "$(squeue -h -j "$job" 2>/dev/null)" ] || break
     sleep 0.2

@@ -103,8 +103,8 @@ kill_wild() {
     echo "from outside: $counted kills"
 }
 
-# A call fails: exit 3 with one line, and what was done is used. From the first passage of a point to
-# the last that a run comes to.
+# A call fails: exit 3 with one line, and what was done is used. From the first passage of a point
+# to the last that a run comes to.
 fail_calls() {
     local failed=0 point n step code
     for point in layout reserve read factor data sync between append commit finish rename clean; do
