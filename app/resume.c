@@ -24,11 +24,12 @@ static gb10_status_t make_identity(qr_run_t *run, const char *options_text, gb10
     gb10_status_t status = gb10_alloc(&run->identity, size, 1, "the run's identity", err);
     if (status == GB10_OK)
         snprintf(run->identity, size,
-                 "fugu = %s\ninput bytes = %" PRId64 "\ninput changed = %" PRId64
+                 "fugu = %s (%s)\ninput bytes = %" PRId64 "\ninput changed = %" PRId64
                  "\ninput datasets = %s\noptions = %s\nbackend = %s\ninstruction set = %s\n"
                  "tuning = %s\nunit size = %" PRId64 "\n",
-                 FUGU_VERSION, run->catalog.file_size, run->catalog.mtime_ns, fingerprint,
-                 options_text, run->backend, run->isa, run->stamp, run->options->unit_size);
+                 FUGU_VERSION, app_git(), run->catalog.file_size, run->catalog.mtime_ns,
+                 fingerprint, options_text, run->backend, run->isa, run->stamp,
+                 run->options->unit_size);
     return status;
 }
 
