@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static struct {
     char point[16], action[16];
@@ -33,8 +34,14 @@ int io_fault(const char *point)
         int number;
     } errors[] = {{"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EIO", EIO}, {"ENOMEM", ENOMEM}};
     pthread_once(&once, prepare);
-    if (atomic_load(&fault.left) <= 0 || strcmp(point, fault.point) != 0 ||
-        atomic_fetch_sub(&fault.left, 1) != 1)
+    long left = atomic_load(&fault.left);
+    if (left <= 0 || strcmp(point, fault.point) != 0)
+        return 0;
+    if (strcmp(fault.action, "slow") == 0) {
+        nanosleep(&(struct timespec){left / 1000, left % 1000 * 1000000}, NULL);
+        return 0;
+    }
+    if (atomic_fetch_sub(&fault.left, 1) != 1)
         return 0;
     if (strcmp(fault.action, "kill") == 0)
         raise(SIGKILL);

@@ -1,6 +1,7 @@
 /* Faults on purpose, for tests: FUGU_FAULT=POINT:N:ACTION[:RANK] lets the N-th passage (from 1) of
  * a point fail. POINT is a name of the list below; ACTION is `kill` (SIGKILL), `abort`, or an error
- * that the call is told: ENOSPC, EDQUOT, EIO, ENOMEM. RANK: only on that rank of a launched run. */
+ * that the call is told: ENOSPC, EDQUOT, EIO, ENOMEM. `slow`: every passage takes N milliseconds
+ * more. RANK: only on that rank of a launched run. */
 #ifndef IO_FAULT_H
 #define IO_FAULT_H
 

@@ -34,10 +34,11 @@ done
 says five.json '"agreed": 2'
 
 # a node is lost in the middle: the run ends, and another set of nodes goes on
-"$FUGU" gen slow.h5 -q --add gaussian:256x256x240:d
-slow=("$FUGU" qr slow.h5 --unit-size 2M --check full --scalapack 0)
+"$FUGU" gen slow.h5 -q --add gaussian:100x100x300:d
+slow=("$FUGU" qr slow.h5 --unit-size 300K --scalapack 0)
 expect 0 "${slow[@]}" -o good.h5
-"${nodes[@]}" --host n1:1,n2:2 -n 3 "${slow[@]}" -o lost.h5 -q >out.txt 2>err.txt &
+FUGU_FAULT=factor:50:slow "${nodes[@]}" -x FUGU_FAULT --host n1:1,n2:2 -n 3 \
+    "${slow[@]}" -o lost.h5 -q >out.txt 2>err.txt &
 run=$!
 for _ in $(seq 300); do
     [ "$(stat -c %s lost.h5.part.journal.1.1 2>/dev/null || echo 0)" -gt 560 ] && break

@@ -66,7 +66,7 @@ one_line 'give one'
 # requests to stop: exit 75, and what is done stays
 for how in TERM INT USR1; do
     rm -f out.h5*
-    FUGU_FAULT=between:1000000:kill "${qr[@]}" -q >out.txt 2>err.txt &
+    FUGU_FAULT=factor:10:slow "${qr[@]}" -q >out.txt 2>err.txt &
     run=$!
     for _ in $(seq 200); do
         [ "$(stat -c %s out.h5.part.journal.1.0 2>/dev/null || echo 0)" -gt 900 ] && break
