@@ -12,7 +12,7 @@
 #include "io/fault.h"
 #include "kernels/core/alloc.h"
 
-enum { PIECE = 8 << 20, SAMPLE = 16 };
+enum { PIECE = 8 << 20, SAMPLE = 4 };
 
 /* ---- what decides the bytes of the output, as the journals keep it ---- */
 
