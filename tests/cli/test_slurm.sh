@@ -67,7 +67,7 @@ sinfo -h -o %t 2>err.txt | grep -q idle ||
 export FUGU_JOBS=$jobs FUGU_MPIRUN="mpirun -n 2 --bind-to none" FUGU_OPTIONS="--threads 1"
 # ended JOB: waits, and puts a job that was queued again at the front
 ended() {
-    for _ in $(seq 600); do
+    for _ in $(seq 1500); do
         state=$(scontrol -o show job "$1" | sed -n 's/.*JobState=\([A-Z]*\).*/\1/p')
         case $state in COMPLETED | FAILED | TIMEOUT | CANCELLED | NODE_FAIL) return ;; esac
         [ "$state" != PENDING ] || scontrol update JobId="$1" StartTime=now 2>/dev/null
@@ -95,7 +95,7 @@ rm -f out.h5
 # three time slices, unattended (Slurm looks at time limits every 30 s); slowed down, not busy
 "$FUGU" gen big.h5 -q --add gaussian:100x100x800:d
 expect 0 "$FUGU" qr big.h5 -o good.h5 --unit-size 1M --scalapack 0
-FUGU_FAULT=factor:550:slow submit 0 --time=1 --signal=B:USR1@56 "$jobs/requeue.sbatch" big.h5 \
+FUGU_FAULT=factor:750:slow submit 0 --time=1 --signal=B:USR1@56 "$jobs/requeue.sbatch" big.h5 \
     sliced.h5 --unit-size 1M --scalapack 0
 starts=$(grep -c '^job .* start [0-9]' job.log)
 last="sbatch requeue.sbatch"
