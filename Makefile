@@ -6,6 +6,7 @@ BUILD ?= build
 prefix ?= /usr/local
 KERNEL_OPT ?= -O3
 WITH_SCALAPACK ?= auto
+WITH_CUDA ?= auto
 .DEFAULT_GOAL := all
 
 # What is there. `deps` installs what is missing before demo and test look.
@@ -17,6 +18,12 @@ HAVE_SCALAPACK := $(if $(wildcard $(addsuffix /libscalapack-openmpi.so,/usr/lib/
 SCALAPACK := $(if $(filter auto,$(WITH_SCALAPACK)),$(HAVE_SCALAPACK),$(WITH_SCALAPACK))
 ifeq ($(WITH_SCALAPACK)$(HAVE_SCALAPACK),10)
 $(error WITH_SCALAPACK=1, but libscalapack-openmpi is not installed; run make deps)
+endif
+NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda*/bin/nvcc))
+CUDA_ARCHS ?= 90a 121a
+CUDA := $(if $(filter auto,$(WITH_CUDA)),$(if $(NVCC),1,0),$(WITH_CUDA))
+ifeq ($(CUDA)$(if $(NVCC),1,0),10)
+$(error WITH_CUDA=1, but there is no nvcc; set NVCC or install the CUDA toolkit)
 endif
 GIT_DESCRIBE := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
@@ -43,9 +50,14 @@ IO_SRC := $(wildcard io/*.c)
 MPI_SRC := $(wildcard mpi/*.c)
 APP_SRC := $(wildcard app/*.c)
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+CUDA_SRC := $(filter-out kernels/cuda/cuda_absent.c,$(wildcard kernels/cuda/*.c))
+CUDA_CU := $(wildcard kernels/cuda/*.cu)
+CUDA_OBJ := $(if $(filter 1,$(CUDA)),$(call obj,$(CUDA_SRC)) $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(CUDA_CU)),$(call obj,kernels/cuda/cuda_absent.c))
+CUDA_LIBS := $(if $(filter 1,$(CUDA)),-L$(dir $(NVCC))../lib64 -lcudart_static -lrt)
 ISA_OBJ := $(foreach i,$(ISAS),$(patsubst %.c,$(BUILD)/obj/%.$(i).o,$(ISA_SRC)))
-LIB_OBJ := $(call obj,$(KERNEL_SRC)) $(ISA_OBJ)
-APP_LIBS := $(HDF5_LIBS) $(MPI_LIBS) $(if $(filter 1,$(SCALAPACK)),-lscalapack-openmpi) $(LDLIBS) -lm -ldl -pthread
+CPU_OBJ := $(call obj,$(KERNEL_SRC)) $(ISA_OBJ)
+LIB_OBJ := $(CPU_OBJ) $(CUDA_OBJ)
+APP_LIBS := $(HDF5_LIBS) $(MPI_LIBS) $(if $(filter 1,$(SCALAPACK)),-lscalapack-openmpi) $(LDLIBS) $(CUDA_LIBS) -lm -ldl -pthread
 
 .PHONY: all
 all: $(BUILD)/fugu $(BUILD)/libgb10qr.a $(BUILD)/libgb10qr.so ## build the program and the library
@@ -54,7 +66,7 @@ $(BUILD)/libgb10qr.a: $(LIB_OBJ)
 	@rm -f $@
 	ar rcs $@ $^
 $(BUILD)/libgb10qr.so: $(LIB_OBJ)
-	$(CC) -shared -Wl,-soname,libgb10qr.so.0 $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -pthread
+	$(CC) -shared -Wl,-soname,libgb10qr.so.0 $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm -ldl -pthread
 $(BUILD)/fugu: $(call obj,$(APP_SRC) $(IO_SRC) $(MPI_SRC)) $(BUILD)/libgb10qr.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(APP_LIBS)
 
@@ -69,6 +81,9 @@ $(BUILD)/obj/kernels/check/%.o $(BUILD)/obj/kernels/cpu/%.o: EXTRA = -O3 $(if $(
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(CFLAGS) $(EXTRA) -c -o $@ $<
+$(BUILD)/obj/%.cu.o: %.cu
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 -O3 -I. -fmad=false -MMD -MP --threads 2 -Xcompiler -fPIC,-fno-threadsafe-statics,-fno-exceptions $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) -c -o $@ $<
 define isa_rule
 $(BUILD)/obj/%_isa.$(1).o: %_isa.c
 	@mkdir -p $$(@D)
@@ -89,10 +104,10 @@ $(TEST_EXE) $(MPI_TEST_EXE): $(BUILD)/%: $(BUILD)/obj/%.o $(TEST_OBJ) $(BUILD)/l
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcriterion -llapacke -lopenblas $(APP_LIBS)
 $(BUILD)/dump_catalog: $(BUILD)/obj/tests/io/dump_catalog.o $(call obj,$(IO_SRC)) $(BUILD)/libgb10qr.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(HDF5_LIBS) -lm -pthread
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(HDF5_LIBS) $(CUDA_LIBS) -lm -ldl -pthread
 
 $(BUILD)/sim_dispatch: $(BUILD)/obj/tests/bench/sim_dispatch.o $(BUILD)/obj/mpi/planner.o $(BUILD)/libgb10qr.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -pthread
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm -ldl -pthread
 
 # Same bodies without Criterion, for qemu-user and ThreadSanitizer: core, kernels and io alone.
 PLAIN_OBJ := $(patsubst %.c,$(BUILD)/plain/%.o,$(TEST_SRC) $(wildcard tests/support/*.c))
@@ -102,7 +117,7 @@ $(BUILD)/plain/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(CFLAGS) $(HDF5_CFLAGS) -Wno-missing-prototypes -DTEST_PLAIN -c -o $@ $<
 $(PLAIN_EXE): %: %.o $(patsubst %.c,$(BUILD)/plain/%.o,$(wildcard tests/support/*.c)) $(call obj,$(IO_SRC)) $(BUILD)/libgb10qr.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -llapacke -lopenblas $(HDF5_LIBS) $(LDLIBS) -lm -pthread
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -llapacke -lopenblas $(HDF5_LIBS) $(LDLIBS) $(CUDA_LIBS) -lm -ldl -pthread
 
 .PHONY: test-build plain-build
 test-build: all $(TEST_EXE) $(MPI_TEST_EXE) $(BUILD)/dump_catalog $(BUILD)/sim_dispatch simt-build
@@ -152,7 +167,8 @@ bench: all ## make the peers that can be had, measure fugu and them, write build
 # CUDA kernels on the CPU: C++17 against a runtime of fibers. The runtime is never compiled with
 # ThreadSanitizer, it tells it what the threads of a kernel do.
 SIMT_SRC := $(filter-out tests/simt/test_%.c,$(wildcard tests/simt/*.c))
-SIMT_CU := $(filter-out kernels/cuda/launch.cu,$(wildcard kernels/cuda/*.cu)) $(wildcard tests/simt/*.cu)
+KERNEL_CU := $(filter-out kernels/cuda/launch.cu kernels/cuda/cuda_device.cu,$(CUDA_CU))
+SIMT_CU := $(wildcard tests/simt/*.cu)
 SIMT_EXE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/simt/test_*.c))
 SIMT_OBJ := $(patsubst %,$(BUILD)/simt/%.o,$(SIMT_SRC) $(SIMT_CU) kernels/core/status.c)
 $(BUILD)/simt/%.cu.o: %.cu
@@ -162,19 +178,28 @@ $(BUILD)/simt/tests/simt/simt_%.c.o: EXTRA = $(if $(findstring sanitize=thread,$
 $(BUILD)/simt/%.c.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(CFLAGS) $(EXTRA) -Wno-missing-prototypes -DTEST_PLAIN -c -o $@ $<
-$(SIMT_EXE): $(BUILD)/%: $(BUILD)/simt/%.c.o $(SIMT_OBJ)
+$(BUILD)/tests/simt/test_simt_qr: $(BUILD)/simt/tests/support/batch.c.o $(BUILD)/simt/libgb10qr.a
+$(filter-out %/test_simt_qr,$(SIMT_EXE)): $(SIMT_OBJ)
+$(SIMT_EXE): $(BUILD)/%: $(BUILD)/simt/%.c.o
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
-.PHONY: simt-build
-simt-build: $(SIMT_EXE)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -pthread
+# The library, its tests and the program with the cuda backend on that runtime.
+SIMT_LIB_OBJ := $(CPU_OBJ) $(patsubst %,$(BUILD)/simt/%.o,$(CUDA_SRC) $(KERNEL_CU) $(SIMT_SRC))
+SIMT_TEST_EXE := $(patsubst tests/kernels/%.c,$(BUILD)/simt/tests/kernels/%,$(wildcard tests/kernels/test_*.c))
+$(BUILD)/simt/libgb10qr.a: $(SIMT_LIB_OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+$(SIMT_TEST_EXE): $(BUILD)/simt/%: $(BUILD)/obj/%.o $(TEST_OBJ) $(BUILD)/simt/libgb10qr.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcriterion -llapacke -lopenblas $(APP_LIBS)
+$(BUILD)/simt/fugu: $(call obj,$(APP_SRC) $(IO_SRC) $(MPI_SRC)) $(BUILD)/simt/libgb10qr.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(APP_LIBS)
+.PHONY: simt-build simt-programs
+simt-programs: $(SIMT_EXE)
+simt-build: simt-programs $(SIMT_TEST_EXE) $(BUILD)/simt/fugu
 
 # Whether the PTX assembles: cubins for both chips, without calls into the driver.
-NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda*/bin/nvcc))
-CUDA_ARCHS ?= 90a 121a
-CUBINS := $(foreach a,$(CUDA_ARCHS),$(patsubst %.cu,$(BUILD)/cubin/%.$(a).cubin,$(wildcard kernels/cuda/*.cu) tests/simt/simt_cases.cu))
-$(BUILD)/cubin/%.o: %.cu
-	@mkdir -p $(@D)
-	$(NVCC) -std=c++17 -I. -MMD -MP -c -o $@ $<
+CUBINS := $(foreach a,$(CUDA_ARCHS),$(patsubst %.cu,$(BUILD)/cubin/%.$(a).cubin,$(KERNEL_CU) tests/simt/simt_cases.cu))
 define cubin_rule
 $(BUILD)/cubin/%.$(1).cubin: %.cu
 	@mkdir -p $$(@D)
@@ -183,22 +208,22 @@ $(BUILD)/cubin/%.$(1).cubin: %.cu
 endef
 $(foreach a,$(CUDA_ARCHS),$(eval $(call cubin_rule,$(a))))
 .PHONY: cubins
-cubins: $(CUBINS) $(BUILD)/cubin/kernels/cuda/launch.o ## assemble the CUDA sources for CUDA_ARCHS (needs nvcc, no GPU)
+cubins: $(CUBINS) ## assemble the CUDA sources for CUDA_ARCHS (needs nvcc, no GPU)
 
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 .PHONY: asan
 asan: ## unit and kernel tests under AddressSanitizer and UBSan
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" KERNEL_OPT=-O0 test-build
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan WITH_CUDA=0 CFLAGS="$(SANITIZE)" KERNEL_OPT=-O0 test-build
 	@FUGU_TEST_SHORT=1 ASAN_OPTIONS=detect_leaks=1 tests/run.sh $(BUILD)/asan unit
 
 .PHONY: tsan
 tsan: ## the tests of threads under ThreadSanitizer
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan CFLAGS="-O1 -g -fsanitize=thread" KERNEL_OPT=-O0 $(BUILD)/tsan/plain/tests/kernels/test_threads
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan WITH_CUDA=0 CFLAGS="-O1 -g -fsanitize=thread" KERNEL_OPT=-O0 $(BUILD)/tsan/plain/tests/kernels/test_threads
 	OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 $(BUILD)/tsan/plain/tests/kernels/test_threads
 
 .PHONY: coverage
 coverage: ## line coverage of all tests, per folder and file (gcov); minutes
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/coverage CFLAGS="-O1 -g --coverage" KERNEL_OPT=-O0 test-build
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/coverage WITH_CUDA=0 CFLAGS="-O1 -g --coverage" KERNEL_OPT=-O0 test-build
 	@find $(BUILD)/coverage -name '*.gcda' -delete
 	@code=0; tests/run.sh $(BUILD)/coverage unit mpi cli io || code=$$?; \
 	    tests/lint/coverage.sh $(BUILD)/coverage && exit $$code
@@ -242,6 +267,7 @@ info: ## what this build has found
 	@echo "HDF5 $(HDF5_LIBS)"
 	@echo "MPI $(MPI_LIBS)"
 	@echo "CUDA compiler $(or $(NVCC),none)"
+	@echo "cuda backend $(if $(filter 1,$(CUDA)),for $(CUDA_ARCHS),not built)"
 	@echo "ScaLAPACK $(if $(filter 1,$(SCALAPACK)),yes,no: libscalapack-openmpi-dev is not installed)"
 
 .PHONY: clean

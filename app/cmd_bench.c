@@ -18,7 +18,7 @@ typedef struct bench_options {
     double timeout;
 } bench_options_t;
 
-#define BENCH_BACKENDS "auto|cpu|cpu-ref"
+#define BENCH_BACKENDS "auto|cpu|cpu-ref|cuda"
 #define SIZES          "4,8,16,24,32,48,64,96,128,192,256,384,512,768,1024"
 #define QUICK_SIZES    "4,16,64"
 #define AT(field)      offsetof(bench_options_t, field)

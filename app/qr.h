@@ -27,7 +27,7 @@ typedef struct qr_options {
 } qr_options_t;
 
 #define QR_OUTPUTS   "V|T|R|tau|packed"
-#define QR_BACKENDS  "auto|cpu|cpu-ref"
+#define QR_BACKENDS  "auto|cpu|cpu-ref|cuda"
 #define QR_MODES     "auto|native"
 #define QR_SCHEDULES "dynamic|static"
 #define QR_PROGRESS  "auto|plain|json|none"

@@ -75,6 +75,7 @@ typedef struct gb10_backend {
 
 extern const gb10_backend_t gb10_backend_cpu_ref;
 extern const gb10_backend_t gb10_backend_cpu;
+extern const gb10_backend_t gb10_backend_cuda; /* in a build without it: never usable */
 
 /* The i-th backend that was built, in a fixed order, or NULL past the end (registry.c). */
 const gb10_backend_t *gb10_backend_at(int i);

@@ -102,6 +102,14 @@ for area in $areas; do
         for t in tests/simt/test_*.c; do
             counted "${t%.c}" "$build/${t%.c}"
         done
+        # The library's tests with the cuda backend on the CPU; then through copies of the batch.
+        for t in tests/kernels/test_*.c; do
+            criterion "${t%.c} on cuda" env FUGU_TEST_BACKEND=cuda "$build/simt/${t%.c}" -j2
+        done
+        for t in test_layouts test_policies; do
+            criterion "tests/kernels/$t on cuda, staged" env FUGU_TEST_BACKEND=cuda SIMT_DIRECT=0 \
+                "$build/simt/tests/kernels/$t" -j2
+        done
         for t in asan tsan arm64 mutate; do
             counted "tests/simt/$t" bash tests/simt/variant.sh "$build" $t
         done

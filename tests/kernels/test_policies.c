@@ -1,6 +1,7 @@
 /* Special values: what numerics.md promises beyond the gates. */
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "tests/support/batch.h"
 #include "tests/support/test.h"
@@ -315,6 +316,8 @@ Test(policies, constant_columns)
                                           : (j == 0 || i % n == j ? 1 : 0);
                 batch_set(t, BATCH_A, b, i, j, (int)(e % parts), c * kind);
             }
+        snprintf(t->text, sizeof t->text, "constant columns, kind %d, %c %dx%d", run / 4 % 2,
+                 gb10_dtype_letter(t->shape.dtype), (int)m, (int)n);
         if (!batch_skips(m, n)) {
             cr_assert(batch_geqrf(t, handle) == GB10_OK);
             cr_assert(batch_check(t, handle, GB10_CHECK_FULL) == GB10_OK);

@@ -510,7 +510,7 @@ gb10_status_t simt_rt_launch(const simt_launch_t *how, void (*call)(void *, cons
     report[0] = 0;
     const char *why = refuse();
     if (why) {
-        snprintf(report, sizeof report, "launch refused: %s\n", why);
+        snprintf(report, sizeof report, "launch refused: %s", why);
         return GB10_FAIL(err, GB10_ERR_DEVICE, "%s", report);
     }
     m->clusters = m->grid_x / m->cluster_size * m->grid_y;

@@ -1,14 +1,14 @@
 #!/bin/bash
 # The tests of kernels on the CPU in another build: asan (with UBSan), tsan, arm64 (qemu-user); or
-# mutate: leaves out each line with synchronisation of simt_cases.cu in turn, which some test has to
-# notice unless the line says "redundant"; or cubin: assembles for the GPUs. Ends with "N passed, N
-# failed, N skipped"; cubin with exit 77 and a reason where there is no nvcc.
+# mutate: leaves out each line with synchronisation of simt_cases.cu and of the QR kernels in turn,
+# which some test has to notice unless the line says "redundant"; or cubin: assembles for the GPUs.
+# Ends with "N passed, N failed, N skipped"; cubin with exit 77 and a reason where there is no nvcc.
 # Usage: tests/simt/variant.sh BUILD NAME
 set -u
 build=$(realpath "$1")
 name=$2
 cd "$(dirname "$0")/../.." || exit 1
-export FUGU_TEST_SHORT=1
+export FUGU_TEST_SHORT=1 WITH_CUDA=0
 triplet=aarch64-linux-gnu
 
 skip() { # a counted skip
@@ -20,7 +20,8 @@ skip() { # a counted skip
 # Builds quietly into build/simt-NAME; arguments of make. The log is shown when it fails.
 build_variant() {
     mkdir -p "$build/simt-$name"
-    make -s -j1 BUILD="$build/simt-$name" "$@" simt-build >"$build/simt-$name/log" 2>&1 || {
+    make -s -j1 BUILD="$build/simt-$name" KERNEL_OPT=-O0 "$@" simt-programs \
+        >"$build/simt-$name/log" 2>&1 || {
         cat "$build/simt-$name/log"
         exit 1
     }
@@ -68,18 +69,22 @@ arm64)
     run_variant qemu-aarch64
     ;;
 mutate)
-    program=$build/tests/simt/test_simt_cases
     sites=$(mktemp)
     trap 'rm -f "$sites"' EXIT
-    SIMT_SITES=$sites "$program" >/dev/null || exit 1
+    for t in test_simt_cases test_simt_qr; do
+        SIMT_SITES=$sites.one "$build/tests/simt/$t" >/dev/null || exit 1
+        sort -u "$sites.one" | sed "s/^/$t:/" >>"$sites"
+        rm -f "$sites.one"
+    done
     passed=0 failed=0
-    while IFS=: read -r file line; do
+    while IFS=: read -r t file line; do
+        program=$build/tests/simt/$t
         text=$(sed -n "${line}p" "$file")
         # Twice as long as any good run, should the mutant never end.
         caught=0
         SIMT_DROP=$file:$line timeout 20 "$program" >/dev/null 2>&1 || caught=1
         # A missing acquire, release or fence of the memory model shows in ThreadSanitizer alone.
-        tsan=$build/simt-tsan/tests/simt/test_simt_cases
+        tsan=$build/simt-tsan/tests/simt/$t
         [ $caught = 1 ] || [ ! -x "$tsan" ] ||
             SIMT_DROP=$file:$line TSAN_OPTIONS=halt_on_error=1 timeout 120 setarch -R "$tsan" \
                 >/dev/null 2>&1 || caught=tsan
@@ -90,7 +95,7 @@ mutate)
             failed=$((failed + 1))
             echo "NOT NOTICED $file:$line: $text"
         fi
-    done < <(sort -u "$sites")
+    done <"$sites"
     echo "$passed passed, $failed failed, 0 skipped"
     [ $failed -eq 0 ] && [ $passed -gt 0 ]
     ;;

@@ -40,6 +40,7 @@ fi
 lib=$sysroot/usr/lib/$triplet
 paths=$lib:$lib/openblas-pthread:$lib/hdf5/serial
 make -j"$(nproc)" BUILD="$build/arm64" CC="$triplet-gcc --sysroot=$sysroot" WITH_SCALAPACK=0 \
+    WITH_CUDA=0 \
     HDF5_CFLAGS="-I$sysroot/usr/include/hdf5/serial" HDF5_LIBS="-L$lib/hdf5/serial -lhdf5" \
     MPI_CFLAGS= LDFLAGS="-L$lib/openblas-pthread -Wl,-rpath-link,$paths" \
     plain-build || exit 1

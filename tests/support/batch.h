@@ -64,7 +64,8 @@ bool batch_long(void);
  */
 bool batch_skips(int64_t m, int64_t n);
 
-/* A handle on the i-th backend that is usable, *name set; NULL past the end. */
+/* A handle on the i-th backend that is usable, *name set; NULL past the end. FUGU_TEST_BACKEND: on
+ * that one only. */
 gb10_handle_t *batch_backend(int i, const char **name);
 
 #endif

@@ -20,7 +20,8 @@ twice)
     grep -qw avx2 /proc/cpuinfo || skip "this machine has no AVX2"
     FUGU_ISA=avx512
     build=$build/twice
-    make -s -j"$(nproc)" BUILD="$build" TWICE=1 ISAS="baseline avx2 avx512" plain-build || exit 1
+    make -s -j"$(nproc)" BUILD="$build" WITH_CUDA=0 TWICE=1 \
+        ISAS="baseline avx2 avx512" plain-build || exit 1
     ;;
 esac
 dir=$build

@@ -1,0 +1,54 @@
+/* What a kernel of the QR family is told (C11 and C++). */
+#ifndef KERNELS_CUDA_QR_ARGS_H
+#define KERNELS_CUDA_QR_ARGS_H
+
+#include "kernels/core/types.h"
+#include "kernels/cuda/qr_shared.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A batch in memory that the device reads and writes: where element (b, i, j) is, in elements from
+ * base (or list[b]). width 0: b bs + i rs + j cs; else interleaved groups of that many matrices.
+ * base and list NULL: an output that is not wanted. */
+typedef struct qr_view {
+    char *base;
+    void *const *list;
+    int64_t rs, cs, bs;
+    int32_t width;
+} qr_view_t;
+
+/* Every idea that can be left out is one bit: performance.md's ablations that concern these
+ * kernels. 0 is what the plan would choose. Values are part of tuning tables: never renumber. */
+typedef enum qr_variant {
+    QR_STATIC = 1 << 0, /* matrices dealt out beforehand, not from a queue                    */
+    QR_NO_LOOKAHEAD = 1 << 1, /* the next panel waits until the whole update is done */
+    QR_LATE_T = 1 << 2,     /* T from V afterwards, not in the panel                              */
+    QR_NAIVE = 1 << 3,      /* one block, one reflector at a time, in global memory               */
+    QR_NO_CLUSTER = 1 << 4, /* one block a matrix, whatever the size                              */
+    QR_GLOBAL = 1 << 5,     /* the matrix stays in global memory                                  */
+    QR_NO_WARP = 1 << 6     /* small matrices in blocks as well                                   */
+} qr_variant_t;
+
+/* A batch of m x n matrices; see gb10_geqrf for the outputs.
+ *   info     one gb10_info_t for each matrix
+ *   ticket   matrices that were taken from the queue: 0 at the start
+ *   work     `stride` bytes for each block of the grid, when the matrix is in global memory
+ *   layout   of shared memory (qr_block); late: T is made from V afterwards                      */
+typedef struct qr_args {
+    qr_view_t A, V, T, R, tau, packed;
+    int32_t m, n, nb, late;
+    uint32_t variant;
+    int64_t count;
+    uint8_t *info;
+    unsigned long long *ticket;
+    char *work;
+    size_t stride;
+    qr_layout_t layout;
+} qr_args_t;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,366 @@
+/* K2 and K3: one matrix in one block, or in a cluster of blocks; compact WY, right-looking.
+ *
+ * Columns are dealt out by panels (qr_shared.h), not rows: a panel's reflectors are then one
+ * block's business, with a block's barriers, and the cluster meets once a panel instead of once a
+ * column. The owner of panel p factors it (qr_panel.h) and pushes V and T into shared memory of the
+ * others by bulk copies, which complete on their mbarriers; each block updates its own columns
+ * (qr_update.h). The owner of panel p + 1 updates that panel first, factors and pushes it, and then
+ * does the rest of update p (look-ahead). K2 is the cluster of one, which pushes nothing.
+ *
+ * Where the matrix is: RESIDENT, in shared memory, read once and written once; or in global memory
+ * (a private copy for each block, cluster of one), with the panel in shared memory when it fits.
+ * Rows of R leave when their reflector is made, which leaves V in the slab as the update wants it,
+ * with its ones and zeros. T of nb columns comes with the panels when nb is a multiple of the
+ * panel and at most 32, else from V at the end.
+ *
+ * Barriers: one of the block a reflector, three a panel and target; with clusters, full[] (a panel
+ * has come: one arrival and its bytes) and empty[] (all others have done with the panel before
+ * last), two of each by parity; a cluster barrier before the first push and after the last read.
+ * Shared memory: qr_layout. Limits: 32-bit m and n; nb when T is made late. */
+#include "kernels/cuda/qr_kernels.h"
+#include "kernels/cuda/qr_panel.h"
+#include "kernels/cuda/qr_update.h"
+
+/* ---- in and out ---- */
+
+/* Elements of the block's panels in the order of the matrix's memory: f(panel, row, column). */
+template <class T, class F> QR_INLINE void for_elements(const block_ctx<T> &x, bool by_rows, F f)
+{
+    enum { W = QR_WIDTH(T) };
+    const int panels = qr_panels(x.n, W);
+    for (int p = 0; p < panels; p++) {
+        if (qr_owner(x, p) != x.rank)
+            continue;
+        for (int64_t e = x.tid; e < (int64_t)x.m * W; e += x.threads)
+            f(p, (int)(by_rows ? e / W : e % x.m), (int)(by_rows ? e % W : e / x.m));
+    }
+}
+
+template <class T> QR_INLINE void load(const block_ctx<T> &x, qr_cells<T> A)
+{
+    enum { W = QR_WIDTH(T) };
+    for_elements(x, A.cs == 1, [&](int p, int i, int c) {
+        const int col = p * W + c;
+        qr_slab(x, p)[qr_slot<T>(i, c)] =
+            col < x.n ? simt_load_once(qr_at(A, i, col)) : qr_zero<T>();
+    });
+}
+
+/* Looks at every column: *nonfinite, and in shift[] what it is divided by; a column that is has its
+ * norm looked at. One warp to a panel, lanes to the rows. False: a norm is beyond the range. */
+template <class T> QR_INLINE bool prepare(const block_ctx<T> &x, bool *nonfinite)
+{
+    enum { W = QR_WIDTH(T), STEP = 32 / W };
+    typedef QR_REAL(T) R;
+    const int panels = qr_panels(x.n, W), c = x.lane % W;
+    bool good = true;
+    for (int p = 0, mine = 0; p < panels; p++) {
+        if (qr_owner(x, p) != x.rank || mine++ % x.warps != x.warp)
+            continue;
+        T *slab = qr_slab(x, p);
+        QR_BITS(R) peak = 0;
+        for (int i = x.lane / W; i < x.m; i += STEP)
+            peak = max(peak, qr_peak(slab[qr_slot<T>(i, c)]));
+        for (int step = 16; step >= W; step /= 2)
+            peak = max(peak, simt_shfl_xor(QR_ALL, peak, step));
+        *nonfinite = *nonfinite || peak >= qr_real<R>::INF;
+        const int shift = peak < qr_real<R>::INF ? qr_column_shift<R>(peak) : 0;
+        if (x.lane < W)
+            x.shift[qr_local(x, p) * W + c] = shift;
+        if (!__any_sync(QR_ALL, shift != 0))
+            continue;
+        R square = 0;
+        for (int i = x.lane / W; i < x.m; i += STEP) {
+            T *at = &slab[qr_slot<T>(i, c)];
+            *at = shift != 0 ? qr_shift(*at, -shift) : *at;
+            square = qr_fma(qr_re(*at), qr_re(*at), qr_fma(qr_im(*at), qr_im(*at), square));
+        }
+        for (int step = 16; step >= W; step /= 2)
+            square = square + simt_shfl_xor(QR_ALL, square, step);
+        good = good && !qr_norm_too_large(square, shift);
+    }
+    return good;
+}
+
+/* V, and R above the rows of each panel, which left when they were made. */
+template <class T> QR_INLINE bool store(const block_ctx<T> &x, bool by_rows)
+{
+    enum { W = QR_WIDTH(T) };
+    bool finite = true;
+    for_elements(x, by_rows, [&](int p, int i, int c) {
+        const int c0 = p * W, j = c0 + c;
+        if (j >= x.n)
+            return;
+        const T value = qr_slab(x, p)[qr_slot<T>(i, c)];
+        if (i > j)
+            qr_put_v(x.out, x.k, i, j, value);
+        else
+            qr_put_unit(x.out, x.k, i, j);
+        if (i < c0)
+            finite = qr_put_r(x.out, i, j, value, x.shift[qr_local(x, p) * W + c]) && finite;
+    });
+    return finite;
+}
+
+/* ---- T from V, afterwards ---- */
+
+/* Element (i, j) of V, whoever has it. */
+template <class T> QR_INLINE T element_of_v(const block_ctx<T> &x, int i, int j)
+{
+    const int p = j / QR_WIDTH(T), owner = qr_owner(x, p);
+    const T *slab = qr_slab(x, p);
+    if (owner != x.rank)
+        slab = simt_map(slab, (unsigned)owner);
+    return slab[qr_slot<T>(i, j % QR_WIDTH(T))];
+}
+
+/* Blocks of T dealt out over the cluster; column by column, V^H v in `late`, T read back. */
+template <class T> QR_INLINE void late_t(const block_ctx<T> &x)
+{
+    const qr_cells<T> t = x.out.T_;
+    const int rows = x.nb < x.k ? x.nb : x.k, step = x.nb < x.k ? x.nb : x.k;
+    for (int first = x.rank * step; first < x.k; first += x.size * step)
+        for (int j = first; j < x.k && j < first + step; j++) {
+            for (int q = first + x.warp; q < j; q += x.warps) {
+                T sum = qr_zero<T>();
+                QR_FOR_PIECES(start, j + x.lane, x.m, 32)
+                {
+                    T piece = qr_zero<T>();
+                    QR_FOR_PIECE(i, start, x.m, 32)
+                    piece = qr_cmac(element_of_v(x, i, q), element_of_v(x, i, j), piece);
+                    sum = qr_add(sum, piece);
+                }
+                for (int s = 16; s > 0; s /= 2)
+                    sum = qr_add(sum, simt_shfl_xor(QR_ALL, sum, s));
+                if (x.lane == 0)
+                    x.late[q - first] = sum;
+            }
+            __syncthreads();
+            const T factor = qr_neg(simt_load(qr_at(t, j - first, j)));
+            for (int l = x.tid; l < rows; l += x.threads) {
+                if (l == j - first)
+                    continue;
+                T sum = qr_zero<T>();
+                for (int q = l; q < j - first; q++)
+                    sum = qr_mac(simt_load(qr_at(t, l, first + q)), x.late[q], sum);
+                simt_store(qr_at(t, l, j), l < j - first ? qr_mul(factor, sum) : qr_zero<T>());
+            }
+            __syncthreads();
+        }
+}
+
+/* ---- a panel travels ---- */
+
+/* Where others' panel p comes to, or a copy of an own one is. */
+template <class T> QR_INLINE T *place_of(const block_ctx<T> &x, int p)
+{
+    const size_t each = qr_aligned(sizeof(T) * (size_t)x.m * QR_WIDTH(T));
+    return (T *)((char *)x.panels + (x.copied ? 0 : p % 2 * each));
+}
+/* Where this block reads V of panel p. */
+template <class T> QR_INLINE T *panel_of(const block_ctx<T> &x, int p)
+{
+    return qr_owner(x, p) == x.rank && !x.copied ? qr_slab(x, p) : place_of(x, p);
+}
+template <class T> QR_INLINE void copy_rows(const block_ctx<T> &x, T *to, const T *from, int first)
+{
+    enum { CHUNKS = QR_WIDTH(T) / qr_chunk<T>::N };
+    for (int64_t e = (int64_t)first * CHUNKS + x.tid; e < (int64_t)x.m * CHUNKS; e += x.threads)
+        ((qr_chunk<T> *)to)[e] = ((const qr_chunk<T> *)from)[e];
+}
+
+/* From one thread of the owner to all others: V's rows from its diagonal on, and T. */
+template <class T> QR_INLINE void push(const block_ctx<T> &x, int p)
+{
+    enum { W = QR_WIDTH(T) };
+    const int c0 = p * W;
+    const unsigned bytes = (unsigned)((x.m - c0) * W * sizeof(T));
+    T *to = place_of(x, p);
+    for (int r = 0; r < x.size; r++) {
+        if (r == x.rank)
+            continue;
+        simt_mbar_t *full = simt_map(&x.s->full[p % 2], (unsigned)r);
+        simt_bulk_push(simt_map(to + (int64_t)c0 * W, (unsigned)r), qr_slab(x, p) + (int64_t)c0 * W,
+                       bytes, full);
+        simt_bulk_push(simt_map(x.s->t[p % 2], (unsigned)r), x.s->t[p % 2],
+                       (unsigned)sizeof x.s->t[0], full);
+    }
+}
+template <class T> QR_INLINE void receive(block_ctx<T> &x, int p)
+{
+    enum { W = QR_WIDTH(T) };
+    if (x.size == 1 || qr_owner(x, p) == x.rank)
+        return;
+    if (x.tid == 0)
+        simt_mbar_arrive_tx(&x.s->full[p % 2],
+                            (unsigned)((x.m - p * W) * W * sizeof(T) + sizeof x.s->t[0]));
+    simt_mbar_wait(&x.s->full[p % 2], x.full >> p % 2 & 1);
+    x.full ^= 1u << p % 2;
+}
+/* Tells the owner of panel p + 2 that its place is free here. */
+template <class T> QR_INLINE void release(const block_ctx<T> &x, int p, int panels)
+{
+    if (x.size == 1 || p + 2 >= panels || qr_owner(x, p + 2) == x.rank)
+        return;
+    __syncthreads();
+    if (x.tid == 0)
+        simt_mbar_arrive_remote(&x.s->empty[p % 2], (unsigned)qr_owner(x, p + 2));
+}
+
+/* ---- factorisation ---- */
+
+template <class T> QR_INLINE void factor(block_ctx<T> &x, int p)
+{
+    enum { W = QR_WIDTH(T) };
+    if (x.size > 1 && p >= 2) {
+        simt_mbar_wait(&x.s->empty[p % 2], x.empty >> p % 2 & 1);
+        x.empty ^= 1u << p % 2;
+    }
+    T *slab = qr_slab(x, p);
+    const qr_panel<T> q = {panel_of(x, p), x.s->t[p % 2], x.shift + qr_local(x, p) * W, p * W,
+                           qr_reflectors(x, p)};
+    if (x.copied)
+        copy_rows(x, q.p, slab, p * W);
+    if (x.copied)
+        __syncthreads();
+    qr_factor_panel(x, q);
+    if (x.size > 1)
+        simt_proxy_fence();
+    __syncthreads();
+    if (x.copied)
+        copy_rows(x, slab, q.p, p * W);
+    if (x.size > 1 && x.tid == 0)
+        push(x, p);
+}
+
+template <class T> QR_INLINE void update(const block_ctx<T> &x, int p, int from, int to)
+{
+    for (int q = from; q < to; q++)
+        if (qr_owner(x, q) == x.rank)
+            qr_apply(x, panel_of(x, p), x.s->t[p % 2], qr_slab(x, q), p * QR_WIDTH(T));
+}
+
+template <class T> QR_INLINE void factor_matrix(block_ctx<T> &x, bool ahead)
+{
+    enum { W = QR_WIDTH(T) };
+    const int panels = qr_panels(x.k, W), all = qr_panels(x.n, W);
+    for (int p = 0; p < panels; p++) {
+        const bool mine = qr_owner(x, p) == x.rank;
+        if (mine && (p == 0 || !ahead))
+            factor(x, p);
+        receive(x, p);
+        int from = p + 1;
+        if (ahead && from < panels && qr_owner(x, from) == x.rank) {
+            update(x, p, from, from + 1);
+            __syncthreads();
+            factor(x, from);
+            from++;
+        }
+        update(x, p, from, all);
+        if (mine && x.block_t)
+            qr_block_t(x, panel_of(x, p), x.s->t[p % 2], p);
+        release(x, p, panels);
+        __syncthreads();
+    }
+}
+
+template <class T> QR_INLINE void one_matrix(block_ctx<T> &x, const qr_args_t &a, int64_t b)
+{
+    const qr_cells<T> A = qr_matrix<T>(a.A, b, x.m, x.n);
+    x.out = qr_outputs_of<T>(a, b);
+    x.bad = false;
+    load(x, A);
+    __syncthreads();
+    bool nonfinite = false;
+    const bool good = prepare(x, &nonfinite);
+    nonfinite = qr_any(x, nonfinite);
+    bool spoiled = nonfinite;
+    if (!nonfinite) {
+        factor_matrix(x, x.size > 1 && !(a.variant & QR_NO_LOOKAHEAD));
+        const qr_cells<T> order = x.out.V.p ? x.out.V : x.out.packed.p ? x.out.packed : x.out.R;
+        x.bad = !store(x, order.cs == 1) || x.bad;
+        spoiled = qr_any(x, x.bad || !good);
+        if (!spoiled && x.late_t)
+            late_t(x);
+    }
+    if (x.size > 1)
+        simt_cluster_sync();
+    if (spoiled && x.rank == 0)
+        qr_spoil(x.out, a, x.tid, x.threads);
+    if (a.info && x.rank == 0 && x.tid == 0)
+        simt_store(&a.info[b], (uint8_t)(nonfinite ? GB10_INFO_NONFINITE
+                                         : spoiled ? GB10_INFO_NOT_REPRESENTABLE
+                                                   : GB10_INFO_OK));
+}
+
+/* The next matrix of this block or cluster: from the queue, or every clusters-th. */
+template <class T>
+QR_INLINE int64_t next_matrix(const block_ctx<T> &x, const qr_args_t &a, int64_t b)
+{
+    if (a.variant & QR_STATIC)
+        return b < 0 ? blockIdx.x / x.size : b + gridDim.x / x.size;
+    if (x.rank == 0 && x.tid == 0) {
+        const unsigned long long next = atomicAdd(a.ticket, 1ull);
+        for (int r = 0; r < x.size; r++)
+            *(x.size > 1 ? simt_map(&x.s->next, (unsigned)r) : &x.s->next) = next;
+    }
+    if (x.size > 1)
+        simt_cluster_sync();
+    else
+        __syncthreads();
+    return (int64_t)x.s->next;
+}
+
+template <class T> QR_INLINE block_ctx<T> context(const qr_args_t &a, block_shared<T> *s)
+{
+    block_ctx<T> x;
+    x.s = s;
+    x.m = a.m, x.n = a.n, x.nb = a.nb;
+    x.k = a.m < a.n ? a.m : a.n;
+    x.tid = (int)threadIdx.x, x.lane = x.tid % 32, x.warp = x.tid / 32;
+    x.threads = (int)blockDim.x, x.warps = x.threads / 32;
+    x.rank = (int)simt_cluster_rank(), x.size = (int)simt_cluster_size();
+    x.shift = (int *)((char *)s + a.layout.shift);
+    x.late = (T *)((char *)s + a.layout.late);
+    x.slabs = (T *)(a.work ? a.work + blockIdx.x * a.stride : (char *)s + a.layout.slabs);
+    x.panels = (T *)((char *)s + a.layout.panel);
+    x.copied = a.work && a.layout.panel_shared;
+    x.late_t = (a.T.base || a.T.list) && a.late;
+    x.block_t = (a.T.base || a.T.list) && !a.late;
+    x.full = x.empty = 0;
+    return x;
+}
+
+template <class T> SIMT_KERNEL(qr_block, 32 * QR_WARPS, a, qr_args_t)
+{
+    SIMT_SHARED(s, block_shared<T>);
+    block_ctx<T> x = context<T>(a, s);
+    if (x.size > 1) {
+        if (x.tid < 2) {
+            simt_mbar_init(&s->full[x.tid], 1);
+            simt_mbar_init(&s->empty[x.tid], (unsigned)x.size - 1);
+            simt_mbar_init_fence();
+        }
+        simt_cluster_sync(); /* redundant on the CPU alone, where all blocks of a cluster begin at
+                                once */
+    }
+    int64_t b = -1;
+    while ((b = next_matrix(x, a, b)) < a.count)
+        one_matrix(x, a, b);
+}
+
+template <class T>
+static gb10_status_t go(const simt_launch_t *how, const qr_args_t *a, gb10_error_t *err)
+{
+    static_assert(sizeof(block_shared<T>) <= QR_HEAD_BYTES(sizeof(T), QR_WIDTH(T)), "head");
+    return simt_launch(how, qr_block<T>, a, err);
+}
+
+gb10_status_t qr_block_launch(gb10_dtype_t dtype, const simt_launch_t *how, const qr_args_t *a,
+                              gb10_error_t *err)
+{
+    static gb10_status_t (*const type[GB10_DTYPES])(const simt_launch_t *, const qr_args_t *,
+                                                    gb10_error_t *) = {go<float>, go<double>,
+                                                                       go<cfloat_t>, go<cdouble_t>};
+    return type[dtype](how, a, err);
+}

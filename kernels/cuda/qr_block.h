@@ -1,0 +1,166 @@
+/* What the threads of a block know in K2 and K3 (qr_block.cu), and how they reach elements. */
+#ifndef KERNELS_CUDA_QR_BLOCK_H
+#define KERNELS_CUDA_QR_BLOCK_H
+
+#include "kernels/cuda/qr_move.h"
+#include "kernels/cuda/qr_shared.h"
+
+static const unsigned QR_ALL = 0xffffffffu;
+
+#define QR_WIDTH(T) qr_type<T>::PANEL
+
+/* The head of a block's shared memory; what follows it is in qr_layout_t. */
+template <class T> struct block_shared {
+    enum { W = QR_WIDTH(T) };
+    typedef QR_REAL(T) R;
+    alignas(16) T part[2][QR_WARPS][W]; /* a warp's share of a reflector's products, by parity  */
+    T row[2][W];                        /* the row of the diagonal before the reflector         */
+    T z[QR_WARPS][W];                   /* what a warp multiplies with the tail                 */
+    T gram[W];                          /* V^H v of the panel                                   */
+    T w[QR_WARPS][W * W], sum[W * W];   /* V^H C: a warp's share, all of it                     */
+    T y[W * W];                         /* -T^H V^H C                                           */
+    T t[2][W * W];                      /* T of a panel by parity, (row, q) at q W + row        */
+    T cross[QR_T_BLOCK * W];            /* V^H V between panels of a block of T                 */
+    T again[QR_WARPS][W];               /* the second look at a column                          */
+    T block[QR_T_BLOCK * QR_T_BLOCK];   /* T of nb columns, (row, column) at column 32 + row    */
+    R again_square[QR_WARPS];
+    QR_BITS(R) again_peak[QR_WARPS];
+    simt_mbar_t full[2], empty[2]; /* a panel has come; its place may be written again     */
+    unsigned long long next;       /* the matrix that the queue gave                       */
+    unsigned flag;
+};
+
+/* copied: a panel is factored in shared memory, its slab is elsewhere. block_t, late_t: how T is
+ * made, if it is wanted. bad: this thread wrote an entry of R that is not finite. */
+template <class T> struct block_ctx {
+    block_shared<T> *s;
+    T *slabs, *panels, *late; /* slabs: of the block's own panels; panels: of others, copies */
+    int *shift;
+    qr_outputs<T> out;
+    int m, n, k, nb, tid, lane, warp, threads, warps, rank, size;
+    bool copied, block_t, late_t, bad;
+    unsigned full, empty; /* bit p mod 2: the parity that is waited for next */
+
+    enum { W = QR_WIDTH(T), EACH = QR_T_BLOCK / W };
+};
+
+/* Elements of 16 bytes, as one load. */
+template <class T> struct alignas(16) qr_chunk {
+    enum { N = 16 / sizeof(T) };
+    T e[N];
+};
+
+/* Where chunk `at` of row i of a slab is, in chunks. */
+template <class T> QR_INLINE int qr_chunk_at(int i, int at)
+{
+    enum { CHUNKS = QR_WIDTH(T) / qr_chunk<T>::N };
+    const int turn = CHUNKS == 4 ? i >> 1 & 3 : i & 7;
+    return i * CHUNKS + (at ^ turn);
+}
+/* Element (i, c) of a slab, in elements. */
+template <class T> QR_INLINE int64_t qr_slot(int i, int c)
+{
+    enum { N = qr_chunk<T>::N };
+    return (int64_t)qr_chunk_at<T>(i, c / N) * N + c % N;
+}
+/* `chunks` chunks of row i from the first on. */
+template <class T, int CHUNKS> QR_INLINE void qr_get_chunks(T *to, const T *slab, int i, int first)
+{
+#pragma unroll
+    for (int q = 0; q < CHUNKS; q++) {
+        const qr_chunk<T> c = ((const qr_chunk<T> *)slab)[qr_chunk_at<T>(i, first + q)];
+#pragma unroll
+        for (int e = 0; e < qr_chunk<T>::N; e++)
+            to[q * qr_chunk<T>::N + e] = c.e[e];
+    }
+}
+template <class T, int CHUNKS>
+QR_INLINE void qr_set_chunks(T *slab, const T *from, int i, int first)
+{
+#pragma unroll
+    for (int q = 0; q < CHUNKS; q++) {
+        qr_chunk<T> c;
+#pragma unroll
+        for (int e = 0; e < qr_chunk<T>::N; e++)
+            c.e[e] = from[q * qr_chunk<T>::N + e];
+        ((qr_chunk<T> *)slab)[qr_chunk_at<T>(i, first + q)] = c;
+    }
+}
+
+/* ---- panels and their owners ---- */
+template <class T> QR_INLINE int qr_owner(const block_ctx<T> &x, int panel)
+{
+    return panel / block_ctx<T>::EACH % x.size;
+}
+template <class T> QR_INLINE int qr_local(const block_ctx<T> &x, int panel)
+{
+    enum { EACH = block_ctx<T>::EACH };
+    return panel / (EACH * x.size) * EACH + panel % EACH;
+}
+template <class T> QR_INLINE T *qr_slab(const block_ctx<T> &x, int panel)
+{
+    return x.slabs + (int64_t)qr_local(x, panel) * x.m * QR_WIDTH(T);
+}
+/* Reflectors of a panel. */
+template <class T> QR_INLINE int qr_reflectors(const block_ctx<T> &x, int panel)
+{
+    const int left = x.k - panel * QR_WIDTH(T);
+    return left < QR_WIDTH(T) ? left : (int)QR_WIDTH(T);
+}
+
+/* Long sums are made of pieces of QR_PIECE terms, added up apart: in one running sum the rounding
+ * errors of equal terms all have one sign and come to m u / 4. */
+enum { QR_PIECE = 16 };
+#define QR_FOR_PIECES(start, first, m, step)                                                       \
+    for (int64_t start = (first); start < (m); start += (int64_t)QR_PIECE * (step))
+#define QR_FOR_PIECE(i, start, m, step)                                                            \
+    for (int i = (int)(start); i < (m) && i < (start) + QR_PIECE * (step); i += (step))
+template <class T, int N> QR_INLINE void qr_clear(T *v)
+{
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        v[i] = qr_zero<T>();
+}
+template <class T, int N> QR_INLINE void qr_add_to(T *sum, const T *v)
+{
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        sum[i] = qr_add(sum[i], v[i]);
+}
+
+/* Sums of N numbers over the lanes of a warp, N a power of two up to 32: lane l gets that of number
+ * l / (32 / N). The order of additions is fixed. */
+template <class T, int N> QR_INLINE T qr_warp_sums(T *v, int lane)
+{
+#pragma unroll
+    for (int half = N / 2, mask = 16; mask > 0; half /= 2, mask /= 2) {
+        const bool upper = lane & mask;
+        if (half == 0) {
+            v[0] = qr_add(v[0], simt_shfl_xor(QR_ALL, v[0], mask));
+            continue;
+        }
+#pragma unroll
+        for (int i = 0; i < half; i++) {
+            const T send = upper ? v[i] : v[i + half], keep = upper ? v[i + half] : v[i];
+            v[i] = qr_add(keep, simt_shfl_xor(QR_ALL, send, mask));
+        }
+    }
+    return v[0];
+}
+
+/* True in every thread of the cluster when it is in one. */
+template <class T> QR_INLINE bool qr_any(const block_ctx<T> &x, bool predicate)
+{
+    bool any = __syncthreads_or(predicate) != 0;
+    if (x.size == 1)
+        return any;
+    if (x.tid == 0)
+        x.s->flag = any;
+    simt_cluster_sync();
+    for (int r = 0; r < x.size; r++)
+        any = *simt_map(&x.s->flag, (unsigned)r) != 0 || any;
+    simt_cluster_sync();
+    return any;
+}
+
+#endif

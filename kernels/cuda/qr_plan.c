@@ -1,0 +1,88 @@
+#include "kernels/cuda/qr_plan.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { WARP_MAX = 32, REGISTERS = 65536 };
+
+const char *const qr_kind_names[4] = {"warp", "block", "cluster", "global"};
+
+int qr_plan_width(gb10_dtype_t dtype)
+{
+    return dtype == GB10_S ? 16 : 8;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Whether T comes with the panels. */
+static bool with_panels(int64_t k, int64_t nb, int width)
+{
+    return k <= nb ? k <= QR_T_BLOCK : nb <= QR_T_BLOCK && nb % width == 0;
+}
+
+/* Blocks of a multiprocessor: by shared memory (the system takes 1 KB of it for each), by threads,
+ * by registers at 128 a thread. */
+static int resident(const cuda_device_t *d, int threads, size_t shared)
+{
+    int64_t blocks = smaller(d->blocks_processor, d->threads_processor / threads);
+    blocks = smaller(blocks, REGISTERS / 128 / threads);
+    blocks = smaller(blocks, (int64_t)(d->shared_processor / (shared + 1024)));
+    return blocks < 1 ? 1 : (int)blocks;
+}
+
+/* Warps of a block: as many as have eight rows to update, and enough columns to hide behind. */
+static int threads_for(int64_t m, int64_t n)
+{
+    int warps = m <= 32 && n <= 32 ? 1 : m <= 48 ? 2 : m <= 96 ? 4 : QR_WARPS;
+    return 32 * warps;
+}
+
+const char *qr_plan_make(qr_plan_t *p, const cuda_device_t *d, gb10_dtype_t dtype, int64_t m,
+                         int64_t n, int64_t nb, int with_t, uint32_t variant)
+{
+    enum { MOST = 1 << 24 }; /* columns and rows: sums of that many squares stay in range */
+    const int width = qr_plan_width(dtype);
+    const size_t size = gb10_dtype_size(dtype);
+    const int64_t k = smaller(m, n);
+    memset(p, 0, sizeof *p);
+    p->cluster = 1;
+    p->variant = variant;
+    if (m > MOST || n > MOST || (m + 1) * ((n + 15) / 16 * 16) > (int64_t)1 << 40)
+        return "the matrix is too large for the kernels";
+    if (m <= WARP_MAX && n <= WARP_MAX && !(variant & (QR_NO_WARP | QR_GLOBAL))) {
+        p->kind = QR_KIND_WARP;
+        p->threads = 128;
+        p->resident = resident(d, p->threads, 0);
+        p->most = (unsigned)(d->processors * d->blocks_processor);
+        return NULL;
+    }
+    p->threads = threads_for(m, n);
+    p->late = with_t && ((variant & QR_LATE_T) || !with_panels(k, nb, width));
+    const int late = p->late ? (int)smaller(nb, k) : 0;
+    const int clusters = variant & QR_NO_CLUSTER ? 1 : d->max_cluster;
+    p->kind = QR_KIND_GLOBAL;
+    for (int c = 1; c <= clusters && !(variant & QR_GLOBAL); c *= 2) {
+        if (c > 1 && (variant & QR_NO_CLUSTER))
+            break;
+        p->layout = qr_layout(size, width, (int)m, (int)n, c, 1, late, d->shared_block);
+        if (p->layout.total > d->shared_block)
+            continue;
+        p->kind = c == 1 ? QR_KIND_BLOCK : QR_KIND_CLUSTER;
+        p->cluster = c;
+        break;
+    }
+    if (p->kind == QR_KIND_GLOBAL) {
+        p->layout = qr_layout(size, width, (int)m, (int)n, 1, 0, late, d->shared_block);
+        p->work = qr_aligned((size_t)qr_panels((int)n, width) * (size_t)width * (size_t)m * size);
+        if (p->layout.total > d->shared_block)
+            return "block size of T too large for the kernels";
+    }
+    p->resident = resident(d, p->threads, p->layout.total);
+    p->most = (unsigned)(d->processors * p->resident) / (unsigned)p->cluster;
+    if (p->most < 1)
+        p->most = 1;
+    return NULL;
+}
