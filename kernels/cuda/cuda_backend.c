@@ -174,7 +174,7 @@ static gb10_status_t launch(const call_t *c, const qr_view_t view[VIEWS], int64_
                       .m = (int32_t)a->A->m,
                       .n = (int32_t)a->A->n,
                       .nb = (int32_t)(a->nb < INT32_MAX ? a->nb : INT32_MAX),
-                      .late = p->late,
+                      .t = p->t,
                       .variant = p->variant,
                       .count = count,
                       .info = info,

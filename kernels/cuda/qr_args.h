@@ -35,10 +35,11 @@ typedef enum qr_variant {
  *   info     one gb10_info_t for each matrix
  *   ticket   matrices that were taken from the queue: 0 at the start
  *   work     `stride` bytes for each block of the grid, when the matrix is in global memory
- *   layout   of shared memory (qr_block); late: T is made from V afterwards                      */
+ *   layout   of shared memory (qr_block); t: how T is made, if it is wanted                      */
 typedef struct qr_args {
     qr_view_t A, V, T, R, tau, packed;
-    int32_t m, n, nb, late;
+    int32_t m, n, nb;
+    qr_t_way_t t;
     uint32_t variant;
     int64_t count;
     uint8_t *info;

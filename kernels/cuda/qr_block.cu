@@ -257,7 +257,7 @@ template <class T> QR_INLINE void factor_matrix(block_ctx<T> &x, bool ahead)
             from++;
         }
         update(x, p, from, all);
-        if (mine && x.block_t)
+        if (mine && x.t == QR_T_PANELS)
             qr_block_t(x, panel_of(x, p), x.s->t[p % 2], p);
         release(x, p, panels);
         __syncthreads();
@@ -280,7 +280,7 @@ template <class T> QR_INLINE void one_matrix(block_ctx<T> &x, const qr_args_t &a
         const qr_cells<T> order = x.out.V.p ? x.out.V : x.out.packed.p ? x.out.packed : x.out.R;
         x.bad = !store(x, order.cs == 1) || x.bad;
         spoiled = qr_any(x, x.bad || !good);
-        if (!spoiled && x.late_t)
+        if (!spoiled && x.t == QR_T_LATE)
             late_t(x);
     }
     if (x.size > 1)
@@ -320,18 +320,22 @@ template <class T> QR_INLINE block_ctx<T> context(const qr_args_t &a, block_shar
     x.tid = (int)threadIdx.x, x.lane = x.tid % 32, x.warp = x.tid / 32;
     x.threads = (int)blockDim.x, x.warps = x.threads / 32;
     x.rank = (int)simt_cluster_rank(), x.size = (int)simt_cluster_size();
-    x.shift = (int *)((char *)s + a.layout.shift);
-    x.late = (T *)((char *)s + a.layout.late);
-    x.slabs = (T *)(a.work ? a.work + blockIdx.x * a.stride : (char *)s + a.layout.slabs);
-    x.panels = (T *)((char *)s + a.layout.panel);
-    x.copied = a.work && a.layout.panel_shared;
-    x.late_t = (a.T.base || a.T.list) && a.late;
-    x.block_t = (a.T.base || a.T.list) && !a.late;
+    char *shared = (char *)s;
+    x.w = (warp_shared_t<T> *)(shared + a.layout.warps);
+    x.own = x.w + x.warp;
+    x.tb = (tblock_shared<T> *)(shared + a.layout.t);
+    x.late = (T *)(shared + a.layout.t);
+    x.shift = (int *)(shared + a.layout.shift);
+    x.slabs = (T *)(a.work ? a.work + blockIdx.x * a.stride : shared + a.layout.slabs);
+    x.panels = (T *)(shared + a.layout.panel);
+    x.copied = a.layout.copied;
+    x.t = a.t;
     x.full = x.empty = 0;
     return x;
 }
 
-template <class T> SIMT_KERNEL(qr_block, 32 * QR_WARPS, a, qr_args_t)
+template <class T>
+SIMT_KERNEL(qr_block, SIMT_BOUNDS(32 * QR_WARPS, sizeof(T) == 16 ? 1 : 2), a, qr_args_t)
 {
     SIMT_SHARED(s, block_shared<T>);
     block_ctx<T> x = context<T>(a, s);
@@ -352,7 +356,10 @@ template <class T> SIMT_KERNEL(qr_block, 32 * QR_WARPS, a, qr_args_t)
 template <class T>
 static gb10_status_t go(const simt_launch_t *how, const qr_args_t *a, gb10_error_t *err)
 {
-    static_assert(sizeof(block_shared<T>) <= QR_HEAD_BYTES(sizeof(T), QR_WIDTH(T)), "head");
+    static_assert(sizeof(block_shared<T>) <= QR_FIXED_BYTES(sizeof(T), QR_WIDTH(T)) &&
+                      sizeof(warp_shared_t<T>) <= QR_WARP_BYTES(sizeof(T), QR_WIDTH(T)) &&
+                      sizeof(tblock_shared<T>) <= QR_T_BYTES(sizeof(T), QR_WIDTH(T)),
+                  "qr_layout");
     return simt_launch(how, qr_block<T>, a, err);
 }
 

@@ -9,36 +9,45 @@ static const unsigned QR_ALL = 0xffffffffu;
 
 #define QR_WIDTH(T) qr_type<T>::PANEL
 
-/* The head of a block's shared memory; what follows it is in qr_layout_t. */
+/* Shared memory of a block: this at its beginning, the rest where qr_layout says. */
 template <class T> struct block_shared {
     enum { W = QR_WIDTH(T) };
-    typedef QR_REAL(T) R;
-    alignas(16) T part[2][QR_WARPS][W]; /* a warp's share of a reflector's products, by parity  */
-    T row[2][W];                        /* the row of the diagonal before the reflector         */
-    T z[QR_WARPS][W];                   /* what a warp multiplies with the tail                 */
-    T gram[W];                          /* V^H v of the panel                                   */
-    T w[QR_WARPS][W * W], sum[W * W];   /* V^H C: a warp's share, all of it                     */
-    T y[W * W];                         /* -T^H V^H C                                           */
-    T t[2][W * W];                      /* T of a panel by parity, (row, q) at q W + row        */
-    T cross[QR_T_BLOCK * W];            /* V^H V between panels of a block of T                 */
-    T again[QR_WARPS][W];               /* the second look at a column                          */
-    T block[QR_T_BLOCK * QR_T_BLOCK];   /* T of nb columns, (row, column) at column 32 + row    */
-    R again_square[QR_WARPS];
-    QR_BITS(R) again_peak[QR_WARPS];
-    simt_mbar_t full[2], empty[2]; /* a panel has come; its place may be written again     */
-    unsigned long long next;       /* the matrix that the queue gave                       */
+    alignas(16) T row[2][W]; /* the row of the diagonal before the reflector                    */
+    T gram[W];               /* V^H v of the panel                                              */
+    T sum[W * W], y[W * W];  /* V^H C, -T^H V^H C                                               */
+    T t[2][W * W];           /* T of a panel by parity, (row, q) at q W + row                   */
+    simt_mbar_t full[2], empty[2]; /* a panel has come; its place may be written again          */
+    unsigned long long next;       /* the matrix that the queue gave                            */
     unsigned flag;
 };
+/* What each warp has. */
+template <class T> struct warp_shared_t {
+    enum { W = QR_WIDTH(T) };
+    alignas(16) T part[2][W]; /* its share of a reflector's products, by parity                 */
+    T z[W];                   /* what it multiplies with the tail                               */
+    T again[W];               /* its share when a column is looked at again                     */
+    T w[W * W];               /* its share of V^H C                                             */
+    QR_REAL(T) square;        /* of the column looked at again: sum of squares, largest entry   */
+    QR_BITS(QR_REAL(T)) peak;
+};
+/* T across the panels of a block. */
+template <class T> struct tblock_shared {
+    enum { W = QR_WIDTH(T) };
+    T cross[QR_T_BLOCK * W];          /* V^H V between panels                                   */
+    T block[QR_T_BLOCK * QR_T_BLOCK]; /* (row, column) at column 32 + row                       */
+};
 
-/* copied: a panel is factored in shared memory, its slab is elsewhere. block_t, late_t: how T is
- * made, if it is wanted. bad: this thread wrote an entry of R that is not finite. */
+/* bad: this thread wrote an entry of R that is not finite. */
 template <class T> struct block_ctx {
     block_shared<T> *s;
-    T *slabs, *panels, *late; /* slabs: of the block's own panels; panels: of others, copies */
+    warp_shared_t<T> *w, *own; /* of all warps, of this one                                     */
+    tblock_shared<T> *tb;
+    T *slabs, *panels, *late; /* slabs: of the block's own panels; panels: of others, or a copy */
     int *shift;
     qr_outputs<T> out;
     int m, n, k, nb, tid, lane, warp, threads, warps, rank, size;
-    bool copied, block_t, late_t, bad;
+    qr_t_way_t t;
+    bool copied, bad;
     unsigned full, empty; /* bit p mod 2: the parity that is waited for next */
 
     enum { W = QR_WIDTH(T), EACH = QR_T_BLOCK / W };
@@ -130,21 +139,23 @@ template <class T, int N> QR_INLINE void qr_add_to(T *sum, const T *v)
 
 /* Sums of N numbers over the lanes of a warp, N a power of two up to 32: lane l gets that of number
  * l / (32 / N). The order of additions is fixed. */
-template <class T, int N> QR_INLINE T qr_warp_sums(T *v, int lane)
+template <class T, int HALF> QR_INLINE void qr_fold(T *v, int lane, int mask)
 {
-#pragma unroll
-    for (int half = N / 2, mask = 16; mask > 0; half /= 2, mask /= 2) {
+    if constexpr (HALF > 0) {
         const bool upper = lane & mask;
-        if (half == 0) {
-            v[0] = qr_add(v[0], simt_shfl_xor(QR_ALL, v[0], mask));
-            continue;
-        }
 #pragma unroll
-        for (int i = 0; i < half; i++) {
-            const T send = upper ? v[i] : v[i + half], keep = upper ? v[i + half] : v[i];
+        for (int i = 0; i < HALF; i++) {
+            const T send = upper ? v[i] : v[i + HALF], keep = upper ? v[i + HALF] : v[i];
             v[i] = qr_add(keep, simt_shfl_xor(QR_ALL, send, mask));
         }
-    }
+        qr_fold<T, HALF / 2>(v, lane, mask / 2);
+    } else
+        for (; mask > 0; mask /= 2)
+            v[0] = qr_add(v[0], simt_shfl_xor(QR_ALL, v[0], mask));
+}
+template <class T, int N> QR_INLINE T qr_warp_sums(T *v, int lane)
+{
+    qr_fold<T, N / 2>(v, lane, 16);
     return v[0];
 }
 

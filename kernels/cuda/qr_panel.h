@@ -17,20 +17,13 @@ template <class T> struct qr_panel {
     int c0, count; /* count: reflectors */
 };
 
-template <class T> QR_INLINE void qr_share_sums(const block_ctx<T> &x, T (*part)[QR_WIDTH(T)], T *v)
+/* Sums over the rows of a warp, to its share. */
+template <class T> QR_INLINE void qr_share_sums(const block_ctx<T> &x, T *share, T *v)
 {
     enum { W = QR_WIDTH(T) };
     const T sum = qr_warp_sums<T, W>(v, x.lane);
     if (x.lane % (32 / W) == 0)
-        part[x.warp][x.lane / (32 / W)] = sum;
-}
-template <class T>
-QR_INLINE T qr_collect(const block_ctx<T> &x, const T (*part)[QR_WIDTH(T)], int c)
-{
-    T sum = part[0][c];
-    for (int w = 1; w < x.warps; w++)
-        sum = qr_add(sum, part[w][c]);
-    return sum;
+        share[x.lane / (32 / W)] = sum;
 }
 
 /* Row i below reflector j's: the reflector applied (j < 0: none), then its product with the entry
@@ -45,7 +38,7 @@ QR_INLINE void qr_pass_row(const block_ctx<T> &x, const qr_panel<T> &q, int i, i
     qr_get_chunks<T, CHUNKS>(r, q.p, i, 0);
     if (j >= 0) {
         const T tail = q.p[qr_slot<T>(i, j)];
-        head = qr_mac(tail, x.s->z[x.warp][column], head);
+        head = qr_mac(tail, x.own->z[column], head);
 #pragma unroll
         for (int c = 0; c < W; c++)
             r[c] = qr_mac(tail, z[c], r[c]);
@@ -70,7 +63,7 @@ QR_INLINE void qr_pass(const block_ctx<T> &x, const qr_panel<T> &q, int j, T sca
     qr_clear<T, W>(sum);
 #pragma unroll
     for (int c = 0; c < W; c++)
-        z[c] = j < 0 ? qr_zero<T>() : x.s->z[x.warp][c];
+        z[c] = j < 0 ? qr_zero<T>() : x.own->z[c];
     QR_FOR_PIECES(start, q.c0 + x.tid, x.m, x.threads)
     {
         T piece[W];
@@ -81,7 +74,7 @@ QR_INLINE void qr_pass(const block_ctx<T> &x, const qr_panel<T> &q, int j, T sca
         qr_add_to<T, W>(sum, piece);
     }
     if (j + 1 < q.count)
-        qr_share_sums(x, x.s->part[(j + 1) % 2], sum);
+        qr_share_sums(x, x.own->part[(j + 1) % 2], sum);
 }
 
 /* The second look at column j, when its squares left the safe range: scaled by a power of two. */
@@ -91,17 +84,16 @@ QR_INLINE qr_reflector<T> qr_look_again(const block_ctx<T> &x, const qr_panel<T>
 {
     enum { W = QR_WIDTH(T) };
     typedef QR_REAL(T) R;
-    block_shared<T> *s = x.s;
     QR_BITS(R) peak = 0;
     for (int i = q.c0 + x.tid; i < x.m; i += x.threads)
         peak = i > q.c0 + j ? max(peak, qr_peak(q.p[qr_slot<T>(i, j)])) : peak;
     for (int step = 16; step > 0; step /= 2)
         peak = max(peak, simt_shfl_xor(QR_ALL, peak, step));
     if (x.lane == 0)
-        s->again_peak[x.warp] = peak;
+        x.own->peak = peak;
     __syncthreads();
     for (int w = 0; w < x.warps; w++)
-        peak = max(peak, s->again_peak[w]);
+        peak = max(peak, x.w[w].peak);
     const R pre = qr_pre<R>(max(peak, qr_peak(alpha)));
     T sum[W];
     R square = 0;
@@ -127,16 +119,18 @@ QR_INLINE qr_reflector<T> qr_look_again(const block_ctx<T> &x, const qr_panel<T>
         qr_add_to<T, W>(sum, piece);
         square = square + squares;
     }
-    qr_share_sums(x, s->again, sum);
+    qr_share_sums(x, x.own->again, sum);
     for (int step = 16; step > 0; step /= 2)
         square = square + simt_shfl_xor(QR_ALL, square, step);
     if (x.lane == 0)
-        s->again_square[x.warp] = square;
+        x.own->square = square;
     __syncthreads();
-    *dot = qr_collect(x, s->again, c);
-    square = 0;
-    for (int w = 0; w < x.warps; w++)
-        square = square + s->again_square[w];
+    *dot = x.w[0].again[c];
+    square = x.w[0].square;
+    for (int w = 1; w < x.warps; w++) {
+        *dot = qr_add(*dot, x.w[w].again[c]);
+        square = square + x.w[w].square;
+    }
     return qr_reflect(qr_scale(alpha, pre), square, pre, peak == 0 && qr_im(alpha) == 0);
 }
 
@@ -171,7 +165,7 @@ QR_INLINE void qr_finish_row(block_ctx<T> &x, const qr_panel<T> &q, int j, const
     }
     if (x.out.tau.p && c == 0)
         simt_store_once(qr_at(x.out.tau, i, 0), h.tau);
-    if (x.late_t && c == 0) /* where late_t finds it */
+    if (x.t == QR_T_LATE && c == 0) /* where late_t finds it */
         simt_store(qr_at(x.out.T_, i % x.nb, i), h.tau);
     qr_extend_t(x, q, j, h.tau, w);
 }
@@ -185,7 +179,9 @@ template <class T> QR_INLINE void qr_factor_panel(block_ctx<T> &x, const qr_pane
     qr_pass(x, q, -1, before);
     for (int j = 0; j < q.count; j++) {
         __syncthreads();
-        T dot = qr_collect(x, x.s->part[j % 2], c), head = x.s->row[j % 2][c];
+        T dot = x.w[0].part[j % 2][c], head = x.s->row[j % 2][c];
+        for (int w = 1; w < x.warps; w++)
+            dot = qr_add(dot, x.w[w].part[j % 2][c]);
         const bool last = q.c0 + j == x.m - 1;
         if (c == j - 1) {
             dot = qr_mul(dot, before);
@@ -200,7 +196,7 @@ template <class T> QR_INLINE void qr_factor_panel(block_ctx<T> &x, const qr_pane
             h = qr_reflect<T>(alpha, square, 1, last && qr_im(alpha) == 0);
         const T w = qr_cmac(h.scale, dot, head), y = qr_neg(qr_mul(qr_conj(h.tau), w));
         if (x.lane < W)
-            x.s->z[x.warp][c] = c > j ? qr_mul(h.scale, y) : qr_zero<T>();
+            x.own->z[c] = c > j ? qr_mul(h.scale, y) : qr_zero<T>();
         __syncwarp();
         if (x.warp == 0)
             qr_finish_row(x, q, j, h, w, c == j ? qr_make<T>(h.beta, 0) : qr_add(head, y));

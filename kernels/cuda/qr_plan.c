@@ -60,22 +60,32 @@ const char *qr_plan_make(qr_plan_t *p, const cuda_device_t *d, gb10_dtype_t dtyp
         return NULL;
     }
     p->threads = threads_for(m, n);
-    p->late = with_t && ((variant & QR_LATE_T) || !with_panels(k, nb, width));
-    const int late = p->late ? (int)smaller(nb, k) : 0;
-    const int clusters = variant & QR_NO_CLUSTER ? 1 : d->max_cluster;
+    p->t = !with_t                                               ? QR_T_NONE
+           : (variant & QR_LATE_T) || !with_panels(k, nb, width) ? QR_T_LATE
+                                                                 : QR_T_PANELS;
+    const int clusters = variant & QR_GLOBAL ? 0 : variant & QR_NO_CLUSTER ? 1 : d->max_cluster;
+    qr_shape_t shape = {.size = size,
+                        .width = width,
+                        .m = (int)m,
+                        .n = (int)n,
+                        .nb = (int)smaller(nb, MOST),
+                        .warps = p->threads / 32,
+                        .t = p->t,
+                        .resident = 1,
+                        .limit = d->shared_block};
     p->kind = QR_KIND_GLOBAL;
-    for (int c = 1; c <= clusters && !(variant & QR_GLOBAL); c *= 2) {
-        if (c > 1 && (variant & QR_NO_CLUSTER))
-            break;
-        p->layout = qr_layout(size, width, (int)m, (int)n, c, 1, late, d->shared_block);
+    for (int c = 1; c <= clusters && p->kind == QR_KIND_GLOBAL; c *= 2) {
+        shape.cluster = c;
+        p->layout = qr_layout(&shape);
         if (p->layout.total > d->shared_block)
             continue;
         p->kind = c == 1 ? QR_KIND_BLOCK : QR_KIND_CLUSTER;
         p->cluster = c;
-        break;
     }
     if (p->kind == QR_KIND_GLOBAL) {
-        p->layout = qr_layout(size, width, (int)m, (int)n, 1, 0, late, d->shared_block);
+        shape.cluster = 1;
+        shape.resident = 0;
+        p->layout = qr_layout(&shape);
         p->work = qr_aligned((size_t)qr_panels((int)n, width) * (size_t)width * (size_t)m * size);
         if (p->layout.total > d->shared_block)
             return "block size of T too large for the kernels";

@@ -22,7 +22,8 @@ extern const char *const qr_kind_names[4];
  * and threads; most: blocks of the grid at most; work: bytes of global memory for each block. */
 typedef struct qr_plan {
     qr_kind_t kind;
-    int threads, cluster, resident, late;
+    int threads, cluster, resident;
+    qr_t_way_t t;
     unsigned most;
     qr_layout_t layout;
     size_t work;

@@ -18,12 +18,10 @@
 
 enum { QR_WARPS = 8, QR_T_BLOCK = 32 };
 
-/* What has the same size for every matrix, of elements of `size` bytes: at least block_shared. */
-#define QR_HEAD_BYTES(size, w)                                                                     \
-    ((4 * QR_WARPS * (w) + 3 * (w) + QR_WARPS * (w) * (w) + 4 * (w) * (w) + QR_T_BLOCK * (w) +     \
-      QR_T_BLOCK * QR_T_BLOCK) *                                                                   \
-         (size) +                                                                                  \
-     512)
+/* At least what block_shared, warp_shared_t and tblock_shared take, of elements of `size` bytes. */
+#define QR_FIXED_BYTES(size, w) ((3 * (w) + 4 * (w) * (w)) * (size) + 256)
+#define QR_WARP_BYTES(size, w)  ((4 * (w) + (w) * (w)) * (size) + 16)
+#define QR_T_BYTES(size, w)     ((QR_T_BLOCK * (w) + QR_T_BLOCK * QR_T_BLOCK) * (size))
 
 /* Panels of an m x n matrix, and how many of them a block of a cluster has at most. */
 QR_BOTH int qr_panels(int n, int width)
@@ -37,34 +35,50 @@ QR_BOTH int qr_local_panels(int n, int width, int cluster)
     return panels / round * each + (rest < each ? rest : each);
 }
 
-/* Bytes behind the head: shifts of the local columns; a row of sums for T made late; slabs and, in
- * a cluster, two panels that others send; in global memory (resident 0) one panel when it fits. */
+/* How T is made: not at all, with the panels in blocks of nb <= QR_T_BLOCK, or from V at the end.
+ */
+typedef enum qr_t_way { QR_T_NONE = 0, QR_T_PANELS = 1, QR_T_LATE = 2 } qr_t_way_t;
+
+/* What decides about shared memory: element bytes and panel width of the type, the matrix, warps of
+ * a block and blocks of a cluster; resident: slabs are in shared memory; t: how T is made, nb its
+ * columns; limit: bytes that a block may have. */
+typedef struct qr_shape {
+    size_t size;
+    int width, m, n, nb, warps, cluster, resident;
+    qr_t_way_t t;
+    size_t limit;
+} qr_shape_t;
+
+/* Offsets in a block's shared memory: of what each warp has, of T's block or of a row of sums for T
+ * made late, shifts of the local columns, slabs, and panels that others send (two in a cluster) or,
+ * when slabs are in global memory, a copy of one panel if it fits. */
 typedef struct qr_layout {
-    size_t shift, late, slabs, panel, total;
-    int panel_shared; /* the panel being factored is in shared memory */
+    size_t warps, t, shift, slabs, panel, total;
+    int copied; /* the panel being factored is a copy */
 } qr_layout_t;
 
 QR_BOTH size_t qr_aligned(size_t bytes)
 {
     return (bytes + 127) / 128 * 128;
 }
-/* late: columns of a block of T when T is made late, else 0. limit: bytes that a block may have. */
-QR_BOTH qr_layout_t qr_layout(size_t size, int width, int m, int n, int cluster, int resident,
-                              int late, size_t limit)
+QR_BOTH qr_layout_t qr_layout(const qr_shape_t *x)
 {
-    const size_t slab = (size_t)m * (size_t)width * size;
-    const int local = qr_local_panels(n, width, cluster);
+    const size_t w = (size_t)x->width, slab = (size_t)x->m * w * x->size;
+    const size_t local = (size_t)qr_local_panels(x->n, x->width, x->cluster);
+    const size_t k = (size_t)(x->m < x->n ? x->m : x->n),
+                 nb = (size_t)x->nb < k ? (size_t)x->nb : k;
     qr_layout_t l;
-    l.shift = qr_aligned(QR_HEAD_BYTES(size, (size_t)width));
-    l.late = l.shift + qr_aligned((size_t)local * (size_t)width * sizeof(int));
-    l.slabs = l.late + qr_aligned((size_t)late * size);
-    l.panel = l.slabs + (resident ? qr_aligned((size_t)local * slab) : 0);
-    l.total = l.panel + (cluster > 1 ? 2 * qr_aligned(slab) : 0);
-    l.panel_shared = resident;
-    if (!resident && l.panel + slab <= limit) {
+    l.warps = qr_aligned(QR_FIXED_BYTES(x->size, w));
+    l.t = l.warps + qr_aligned((size_t)x->warps * QR_WARP_BYTES(x->size, w));
+    l.shift = l.t + qr_aligned(x->t == QR_T_PANELS ? QR_T_BYTES(x->size, w)
+                               : x->t == QR_T_LATE ? nb * x->size
+                                                   : 0);
+    l.slabs = l.shift + qr_aligned(local * w * sizeof(int));
+    l.panel = l.slabs + (x->resident ? qr_aligned(local * slab) : 0);
+    l.total = l.panel + (x->cluster > 1 ? 2 * qr_aligned(slab) : 0);
+    l.copied = !x->resident && l.panel + slab <= x->limit;
+    if (l.copied)
         l.total = l.panel + slab;
-        l.panel_shared = 1;
-    }
     return l;
 }
 

@@ -44,12 +44,12 @@ template <class T> QR_INLINE void qr_products(const block_ctx<T> &x, const T *v,
     for (int l = 0; l < ROWS; l++)
 #pragma unroll
         for (int e = 0; e < COLS; e++)
-            x.s->w[x.warp][(first + l) * W + col + e] = sum[l * COLS + e];
+            x.own->w[(first + l) * W + col + e] = sum[l * COLS + e];
     __syncthreads();
     for (int e = x.tid; e < W * W; e += x.threads) {
-        T all = x.s->w[0][e];
+        T all = x.w[0].w[e];
         for (int w = 1; w < x.warps; w++)
-            all = qr_add(all, x.s->w[w][e]);
+            all = qr_add(all, x.w[w].w[e]);
         x.s->sum[e] = all;
     }
 }
@@ -95,21 +95,21 @@ QR_INLINE void qr_apply(const block_ctx<T> &x, const T *v, const T *t, T *c, int
 template <class T> QR_INLINE void qr_block_t(const block_ctx<T> &x, const T *v, const T *t, int p)
 {
     enum { W = QR_WIDTH(T) };
-    T *block = x.s->block;
+    T *block = x.tb->block;
     const int rows = x.nb < x.k ? x.nb : x.k, first = p * W / x.nb * x.nb, c0 = p * W;
     const int before = c0 - first; /* columns of the block that are there */
     for (int q = first / W; q < p; q++) {
         qr_products(x, v, qr_slab(x, q), c0);
         __syncthreads();
         for (int e = x.tid; e < W * W; e += x.threads) /* V_q^H v = conj of (v^H V_q) */
-            x.s->cross[((q * W - first) + e % W) * W + e / W] = qr_conj(x.s->sum[e]);
+            x.tb->cross[((q * W - first) + e % W) * W + e / W] = qr_conj(x.s->sum[e]);
     }
     __syncthreads();
     for (int e = x.tid; e < before * W; e += x.threads) {
         const int row = e / W, col = e % W;
         T sum = qr_zero<T>();
         for (int q = 0; q <= col; q++) /* (V1^H V2) T2 */
-            sum = qr_mac(x.s->cross[row * W + q], t[col * W + q], sum);
+            sum = qr_mac(x.tb->cross[row * W + q], t[col * W + q], sum);
         block[(before + col) * QR_T_BLOCK + row] = sum;
     }
     __syncthreads();
@@ -118,12 +118,12 @@ template <class T> QR_INLINE void qr_block_t(const block_ctx<T> &x, const T *v, 
         T sum = qr_zero<T>();
         for (int q = row; q < before; q++)
             sum = qr_mac(block[q * QR_T_BLOCK + row], block[(before + col) * QR_T_BLOCK + q], sum);
-        x.s->cross[e] = qr_neg(sum);
+        x.tb->cross[e] = qr_neg(sum);
     }
     __syncthreads();
     for (int e = x.tid; e < rows * W; e += x.threads) {
         const int row = e / W, col = e % W;
-        const T r = row < before         ? x.s->cross[row * W + col]
+        const T r = row < before         ? x.tb->cross[row * W + col]
                     : row - before > col ? qr_zero<T>()
                                          : t[col * W + row - before];
         block[(before + col) * QR_T_BLOCK + row] = r;

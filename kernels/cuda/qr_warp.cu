@@ -207,7 +207,7 @@ QR_INLINE void one_matrix(const warp_lane<T, M, G> &l, const qr_args_t &a, int64
     if (active && !nonfinite)
         good = store(l, out, r, tau, shift) && good;
     const bool spoiled = any_in_group<G>(!good) || nonfinite;
-    __syncwarp();
+    __syncwarp(); /* redundant on the CPU, where the vote before it orders memory as well */
     if (spoiled && active)
         qr_spoil(out, a, l.col, G);
     if (a.info && active && l.col == 0)
@@ -229,7 +229,6 @@ template <class T, int M, int G> SIMT_KERNEL(qr_warp, 32 * WARPS, a, qr_args_t)
     for (; first < a.count; first += step) {
         const int64_t b = first + group;
         one_matrix(l, a, b < a.count ? b : a.count - 1, b < a.count);
-        __syncwarp();
     }
 }
 

@@ -1,7 +1,7 @@
 /* The device of the cuda backend when kernels run on the CPU: memory is the host's, streams do all
  * at once. SIMT_DIRECT=1 (the default) says that kernels read host memory themselves, 0 that
  * batches are copied; SIMT_ARCH=121 or 90 says whose limits hold, SIMT_SHARED another number of
- * bytes that a block may have. */
+ * bytes that a block may have (0: no other). */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ gb10_status_t cuda_device_query(cuda_device_t *d, gb10_error_t *err)
     d->threads_processor = hopper ? 2048 : 1536;
     d->blocks_processor = 2;
     d->shared_block = hopper ? 232448 : 101376;
-    if (shared && *shared)
+    if (shared && atoi(shared) > 0)
         d->shared_block = strtoul(shared, NULL, 10);
     d->shared_processor = hopper ? 233472 : 102400;
     d->memory = (size_t)1 << 30;
