@@ -1,34 +1,18 @@
-/* The cuda backend: what a handle holds, and the way of a batch over the device.
- *
- * Where the kernels can read the caller's memory themselves (device, managed and pinned memory; all
- * memory where the device says so) a batch is one launch. Elsewhere it goes in chunks through two
- * slots, each with a stream, device memory and pinned memory: while one computes, the other is
- * filled or emptied. Memory grows to the largest need and is kept. */
+/* The cuda backend: what a handle holds, and each operation as a call (cuda_call.h). */
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/backend.h"
 #include "kernels/core/alloc.h"
 #include "kernels/core/stopwatch.h"
-#include "kernels/core/view.h"
-#include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/cuda_call.h"
 #include "kernels/cuda/qr_kernels.h"
 #include "kernels/cuda/qr_plan.h"
 
-enum { SLOTS = 2, VIEWS = 6, CHUNK = 32 << 20 /* bytes of input and outputs in a slot, about */ };
-
-typedef struct slot {
-    void *stream;
-    char *device, *pinned;
-    size_t device_bytes, pinned_bytes;
-    int64_t first, count; /* the matrices in flight; count 0: none */
-} slot_t;
-
 typedef struct state {
     cuda_device_t device;
-    slot_t slot[SLOTS];
+    cuda_slot_t slot[CUDA_SLOTS];
     uint32_t variant; /* ideas left out: FUGU_CUDA_VARIANT, a number, for experiments */
 } state_t;
 
@@ -37,83 +21,29 @@ static const char *isa(void)
     return "cuda";
 }
 
+static void close_handle(void *state)
+{
+    state_t *s = state;
+    if (s)
+        cuda_slots_close(s->slot);
+    gb10_free(s);
+}
+
 static gb10_status_t open_handle(void **state, gb10_error_t *err)
 {
     gb10_status_t status = GB10_OK;
     state_t *s = NULL;
+    *state = NULL;
     GB10_TRY(gb10_alloc(&s, 1, sizeof *s, "state of backend cuda", err));
-    *state = s;
     GB10_TRY(cuda_device_query(&s->device, err));
-    for (int i = 0; i < SLOTS; i++)
-        GB10_TRY(cuda_stream_open(&s->slot[i].stream, err));
+    GB10_TRY(cuda_slots_open(s->slot, err));
     const char *variant = getenv("FUGU_CUDA_VARIANT");
     s->variant = variant ? (uint32_t)strtoul(variant, NULL, 0) : 0;
+    *state = s;
+    return GB10_OK;
 cleanup:
+    close_handle(s);
     return status;
-}
-
-static void close_handle(void *state)
-{
-    state_t *s = state;
-    for (int i = 0; s && i < SLOTS; i++) {
-        cuda_memory_free(s->slot[i].device, 0);
-        cuda_memory_free(s->slot[i].pinned, 1);
-        cuda_stream_close(s->slot[i].stream);
-    }
-    gb10_free(s);
-}
-
-/* ---- memory ---- */
-
-static size_t round_up(size_t bytes)
-{
-    return (bytes + 255) / 256 * 256;
-}
-
-static gb10_status_t grow(char **p, size_t *have, size_t want, int pinned, gb10_error_t *err)
-{
-    if (want <= *have)
-        return GB10_OK;
-    void *fresh = NULL;
-    cuda_memory_free(*p, pinned);
-    *p = NULL;
-    *have = 0;
-    gb10_status_t status = cuda_memory_new(&fresh, want, pinned, err);
-    *p = fresh;
-    *have = status == GB10_OK ? want : 0;
-    return status;
-}
-
-/* ---- one call ---- */
-
-/* The views of a call in one row: A first. */
-typedef struct call {
-    state_t *state;
-    const gb10_geqrf_args_t *args;
-    const gb10_view_t *view[VIEWS];
-    qr_plan_t plan;
-    int64_t chunk;
-    size_t work; /* bytes of the kernel's own global memory */
-    unsigned most;
-} call_t;
-
-static void views_of(const gb10_geqrf_args_t *a, const gb10_view_t *view[VIEWS])
-{
-    const gb10_view_t *all[VIEWS] = {a->A, a->V, a->T, a->R, a->tau, a->packed};
-    memcpy(view, all, sizeof all);
-}
-
-static bool reaches(const cuda_device_t *d, const gb10_view_t *v)
-{
-    return !v || d->direct || v->memory != GB10_HOST;
-}
-
-static bool all_reached(const cuda_device_t *d, const gb10_view_t *const view[VIEWS])
-{
-    bool all = true;
-    for (int i = 0; i < VIEWS; i++)
-        all = all && reaches(d, view[i]);
-    return all;
 }
 
 /* The device record for calls that have no handle; asking the device takes a while. */
@@ -123,221 +53,104 @@ static void know_device(void)
 {
     known_status = cuda_device_query(&known_device, NULL);
 }
+/* NULL when the device does not answer. */
+static const cuda_device_t *device_known(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, know_device);
+    return known_status == GB10_OK ? &known_device : NULL;
+}
+static const char no_answer[] = "the device does not answer";
+
+static int32_t narrow(int64_t n)
+{
+    return (int32_t)(n < INT32_MAX ? n : INT32_MAX);
+}
+
+/* Blocks of the grid, fewer where each takes memory: an eighth of the device's at most. */
+static unsigned grid(const cuda_device_t *d, const qr_plan_t *plan, int64_t items)
+{
+    unsigned most = plan->most;
+    const size_t room = plan->work ? d->memory / 8 / plan->work : most;
+    if (room < most)
+        most = room > 0 ? (unsigned)room : 1;
+    return items < (int64_t)most ? (unsigned)items : most;
+}
+
+/* Runs a call and says whose it was when it fails. */
+static gb10_status_t run(state_t *s, const cuda_call_t *call, gb10_error_t *err)
+{
+    const gb10_view_t *v = call->view[0];
+    gb10_status_t status = cuda_call_run(&s->device, s->slot, call, err);
+    if (status != GB10_OK)
+        gb10_error_context(err, "backend cuda, %lld matrices of %lld x %lld", (long long)v->count,
+                           (long long)v->m, (long long)v->n);
+    return status;
+}
+
+/* ---- geqrf ---- */
+
+static cuda_call_t geqrf_call(const gb10_geqrf_args_t *a)
+{
+    return (cuda_call_t){.view = {a->A, a->V, a->T, a->R, a->tau, a->packed},
+                         .in = 1u,
+                         .out = 0x3eu,
+                         .info = a->info,
+                         .args = a};
+}
 
 static const char *geqrf_supports(const void *args)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     const gb10_geqrf_args_t *a = args;
-    const gb10_view_t *view[VIEWS];
-    const cuda_device_t *d = &known_device;
+    const cuda_device_t *d = device_known();
+    const cuda_call_t call = geqrf_call(a);
     qr_plan_t plan;
-    views_of(a, view);
     if (a->A->m < 1 || a->A->n < 1 || a->A->count < 1)
         return NULL;
-    pthread_once(&once, know_device);
-    if (known_status != GB10_OK)
-        return "the device does not answer";
-    bool host = false, device = false;
-    for (int i = 0; i < VIEWS; i++) {
-        host = host || !reaches(d, view[i]);
-        device = device || (view[i] && view[i]->memory == GB10_DEVICE);
-    }
-    if (host && device)
-        return "some views are in device memory and some in ordinary host memory";
-    return qr_plan_make(&plan, d, a->A->dtype, a->A->m, a->A->n, a->nb, a->T != NULL, 0);
+    if (!d)
+        return no_answer;
+    const char *why = cuda_obstacle(d, &call);
+    return why ? why
+               : qr_plan_make(&plan, d, a->A->dtype, a->A->m, a->A->n, a->nb, a->T != NULL, 0);
 }
 
-static qr_view_t device_view(const gb10_view_t *v)
-{
-    qr_view_t q = {0};
-    if (!v)
-        return q;
-    q.base = v->base;
-    q.list = v->layout == GB10_POINTERS ? v->list : NULL;
-    q.rs = v->rs, q.cs = v->cs, q.bs = v->bs;
-    q.width = v->layout == GB10_INTERLEAVED ? (int32_t)v->width : 0;
-    return q;
-}
-
-/* Starts the kernel on views that the device reaches; scratch: ticket, then work. */
-static gb10_status_t launch(const call_t *c, const qr_view_t view[VIEWS], int64_t count,
-                            uint8_t *info, char *scratch, void *stream, gb10_error_t *err)
+static gb10_status_t geqrf_start(const cuda_call_t *c, const cuda_flight_t *f, gb10_error_t *err)
 {
     const gb10_geqrf_args_t *a = c->args;
-    const qr_plan_t *p = &c->plan;
-    qr_args_t args = {.A = view[0],
-                      .V = view[1],
-                      .T = view[2],
-                      .R = view[3],
-                      .tau = view[4],
-                      .packed = view[5],
-                      .m = (int32_t)a->A->m,
-                      .n = (int32_t)a->A->n,
-                      .nb = (int32_t)(a->nb < INT32_MAX ? a->nb : INT32_MAX),
+    const qr_plan_t *p = c->plan;
+    qr_args_t args = {.A = f->view[0],
+                      .V = f->view[1],
+                      .T = f->view[2],
+                      .R = f->view[3],
+                      .tau = f->view[4],
+                      .packed = f->view[5],
+                      .m = narrow(a->A->m),
+                      .n = narrow(a->A->n),
+                      .nb = narrow(a->nb),
                       .t = p->t,
                       .variant = p->variant,
-                      .count = count,
-                      .info = info,
-                      .ticket = (unsigned long long *)(void *)scratch,
-                      .work = c->work ? scratch + 256 : NULL,
+                      .count = f->count,
+                      .info = f->info,
+                      .ticket = (unsigned long long *)(void *)f->scratch,
+                      .work = c->work ? f->scratch + 256 : NULL,
                       .stride = p->work,
                       .layout = p->layout};
     if (p->kind == QR_KIND_WARP)
-        return qr_warp_launch(a->A->dtype, p->most, &args, stream, err);
-    gb10_status_t status = cuda_memory_zero(scratch, 256, stream, err);
-    if (status != GB10_OK)
-        return status;
-    const unsigned most = (int64_t)c->most < count ? c->most : (unsigned)count;
+        return qr_warp_launch(a->A->dtype, p->most, &args, f->stream, err);
+    const unsigned most = f->count < (int64_t)p->most ? (unsigned)f->count : p->most;
     const simt_launch_t how = {most * (unsigned)p->cluster,
                                1,
                                (unsigned)p->threads,
                                (unsigned)p->cluster,
                                p->layout.total,
-                               stream};
+                               f->stream};
     return qr_block_launch(a->A->dtype, &how, &args, err);
-}
-
-/* The whole batch where it lies. */
-static gb10_status_t run_direct(const call_t *c, gb10_error_t *err)
-{
-    const gb10_geqrf_args_t *a = c->args;
-    slot_t *slot = &c->state->slot[0];
-    const int64_t count = a->A->count;
-    const size_t infos = round_up((size_t)count), scratch = 256 + c->work;
-    gb10_status_t status = GB10_OK;
-    qr_view_t view[VIEWS];
-    for (int i = 0; i < VIEWS; i++)
-        view[i] = device_view(c->view[i]);
-    GB10_TRY(grow(&slot->device, &slot->device_bytes, infos + scratch, 0, err));
-    GB10_TRY(
-        launch(c, view, count, (uint8_t *)slot->device, slot->device + infos, slot->stream, err));
-    if (a->info)
-        GB10_TRY(cuda_memory_copy(a->info, slot->device, (size_t)count, slot->stream, err));
-    status = cuda_stream_wait(slot->stream, err);
-cleanup:
-    return status;
-}
-
-/* ---- through slots ---- */
-
-static size_t matrix_bytes(const gb10_view_t *v)
-{
-    return v ? (size_t)(v->m * v->n) * gb10_dtype_size(v->dtype) : 0;
-}
-
-/* The row-major copy of view i in a slot's memory: A, the outputs, info, scratch lie one behind
- * the other. */
-static size_t place(const call_t *c, int i, int64_t count)
-{
-    size_t at = 0;
-    for (int e = 0; e < i && e < VIEWS; e++)
-        at += round_up(matrix_bytes(c->view[e]) * (size_t)count);
-    return at + (i > VIEWS ? round_up((size_t)count) : 0);
-}
-
-/* Between the caller's view i and the pinned copy. */
-static gb10_status_t exchange(const call_t *c, const slot_t *slot, int i, bool in,
-                              gb10_error_t *err)
-{
-    const gb10_view_t *v = c->view[i];
-    gb10_view_t part = gb10_view_part(v, slot->first, slot->count);
-    gb10_view_t dense =
-        gb10_view_rows(v->dtype, slot->pinned + place(c, i, c->chunk), v->m, v->n, slot->count);
-    gb10_repack_args_t args = {.from = in ? &part : &dense, .to = in ? &dense : &part};
-    return gb10_backend_cpu.ops[GB10_OP_REPACK].submit(NULL, &args, NULL, err);
-}
-
-/* Sends a slot on its way. */
-static gb10_status_t start(const call_t *c, slot_t *slot, gb10_error_t *err)
-{
-    gb10_status_t status = GB10_OK;
-    qr_view_t view[VIEWS] = {{0}};
-    for (int i = 0; i < VIEWS; i++)
-        if (c->view[i]) {
-            const gb10_view_t *v = c->view[i];
-            gb10_view_t dense = gb10_view_rows(v->dtype, slot->device + place(c, i, c->chunk), v->m,
-                                               v->n, slot->count);
-            view[i] = device_view(&dense);
-        }
-    GB10_TRY(exchange(c, slot, 0, true, err));
-    GB10_TRY(cuda_memory_copy(slot->device, slot->pinned,
-                              matrix_bytes(c->view[0]) * (size_t)slot->count, slot->stream, err));
-    GB10_TRY(launch(c, view, slot->count, (uint8_t *)slot->device + place(c, VIEWS, c->chunk),
-                    slot->device + place(c, VIEWS + 1, c->chunk), slot->stream, err));
-    const size_t from = place(c, 1, c->chunk), to = place(c, VIEWS + 1, c->chunk);
-    GB10_TRY(
-        cuda_memory_copy(slot->pinned + from, slot->device + from, to - from, slot->stream, err));
-cleanup:
-    return status;
-}
-
-/* Waits for a slot and hands its outputs over. */
-static gb10_status_t finish(const call_t *c, slot_t *slot, gb10_error_t *err)
-{
-    if (slot->count == 0)
-        return GB10_OK;
-    gb10_status_t status = cuda_stream_wait(slot->stream, err);
-    for (int i = 1; i < VIEWS && status == GB10_OK; i++)
-        if (c->view[i])
-            status = exchange(c, slot, i, false, err);
-    if (status == GB10_OK && c->args->info)
-        memcpy(c->args->info + slot->first, slot->pinned + place(c, VIEWS, c->chunk),
-               (size_t)slot->count);
-    slot->count = 0;
-    return status;
-}
-
-static gb10_status_t run_staged(const call_t *c, gb10_error_t *err)
-{
-    const int64_t count = c->args->A->count;
-    const size_t pinned = place(c, VIEWS + 1, c->chunk), device = pinned + 256 + c->work;
-    const int64_t slots = c->chunk < count ? SLOTS : 1;
-    gb10_status_t status = GB10_OK;
-    slot_t *slot = c->state->slot;
-    for (int i = 0; i < slots; i++) {
-        slot[i].count = 0;
-        GB10_TRY(grow(&slot[i].device, &slot[i].device_bytes, device, 0, err));
-        GB10_TRY(grow(&slot[i].pinned, &slot[i].pinned_bytes, pinned, 1, err));
-    }
-    for (int64_t first = 0, turn = 0; first < count; first += c->chunk, turn++) {
-        slot_t *now = &slot[turn % SLOTS];
-        GB10_TRY(finish(c, now, err));
-        now->first = first;
-        now->count = count - first < c->chunk ? count - first : c->chunk;
-        GB10_TRY(start(c, now, err));
-        if (turn > 0)
-            GB10_TRY(finish(c, &slot[(turn + 1) % SLOTS], err));
-    }
-    for (int i = 0; i < slots; i++)
-        GB10_TRY(finish(c, &slot[i], err));
-cleanup:
-    for (int i = 0; i < SLOTS && status != GB10_OK; i++) {
-        (void)cuda_stream_wait(slot[i].stream, NULL);
-        slot[i].count = 0;
-    }
-    return status;
-}
-
-/* Matrices that go together: whole groups of interleaved views. */
-static int64_t chunk_of(const call_t *c)
-{
-    const int64_t count = c->args->A->count;
-    size_t bytes = 1;
-    int64_t granule = 1;
-    for (int i = 0; i < VIEWS; i++) {
-        bytes += matrix_bytes(c->view[i]);
-        int64_t width = c->view[i] ? gb10_view_granule(c->view[i]) : 1;
-        granule = granule % width == 0 ? granule : width % granule == 0 ? width : count;
-    }
-    int64_t chunk = (int64_t)(CHUNK / bytes) / granule * granule;
-    chunk = chunk < granule ? granule : chunk;
-    return chunk < count ? chunk : count;
 }
 
 static gb10_status_t geqrf_submit(void *state, const void *args, void *workspace, gb10_error_t *err)
 {
     const gb10_geqrf_args_t *a = args;
-    call_t c = {.state = state, .args = a};
+    state_t *s = state;
     const double since = gb10_seconds();
     (void)workspace;
     if (a->A->m < 1 || a->A->n < 1 || a->A->count < 1) {
@@ -345,26 +158,202 @@ static gb10_status_t geqrf_submit(void *state, const void *args, void *workspace
             a->info[b] = GB10_INFO_OK;
         return GB10_OK;
     }
-    views_of(a, c.view);
-    const cuda_device_t *d = &c.state->device;
-    const char *why = qr_plan_make(&c.plan, d, a->A->dtype, a->A->m, a->A->n, a->nb, a->T != NULL,
-                                   c.state->variant | a->variant);
+    qr_plan_t plan;
+    const char *why = qr_plan_make(&plan, &s->device, a->A->dtype, a->A->m, a->A->n, a->nb,
+                                   a->T != NULL, s->variant | a->variant);
     if (why)
         return GB10_FAIL(err, GB10_ERR_UNSUPPORTED, "%s", why);
-    c.chunk = chunk_of(&c);
-    c.most = c.plan.most;
-    if (c.plan.work) { /* copies of whole matrices: an eighth of the memory at most */
-        size_t room = d->memory / 8 / c.plan.work;
-        c.most = room < c.most ? (unsigned)(room > 0 ? room : 1) : c.most;
-        c.most = (int64_t)c.most < c.chunk ? c.most : (unsigned)c.chunk;
-        c.work = c.plan.work * c.most;
-    }
-    gb10_status_t status = all_reached(d, c.view) ? run_direct(&c, err) : run_staged(&c, err);
-    if (status != GB10_OK)
-        gb10_error_context(err, "backend cuda, %lld matrices of %lld x %lld",
-                           (long long)a->A->count, (long long)a->A->m, (long long)a->A->n);
+    cuda_call_t call = geqrf_call(a);
+    if (plan.work)
+        plan.most = grid(&s->device, &plan, a->A->count);
+    call.plan = &plan;
+    call.start = geqrf_start;
+    call.work = plan.work * plan.most;
+    gb10_status_t status = run(s, &call, err);
     if (a->times)
         a->times->factor += gb10_seconds() - since;
+    return status;
+}
+
+/* ---- Q and T ---- */
+
+/* What form_q, apply_q and form_t have in common: V, T and a third view. */
+typedef struct q_op {
+    const gb10_view_t *V, *T, *third;
+    int64_t nb;
+    int right, adjoint, form, form_t;
+} q_op_t;
+
+static cuda_call_t q_call(const q_op_t *q)
+{
+    cuda_call_t c = {.view = {q->V, q->T, q->third}, .args = q};
+    c.in = q->form ? 3u : q->form_t ? 5u : 7u;
+    c.out = q->form_t ? 2u : 4u;
+    return c;
+}
+
+static int64_t q_columns(const q_op_t *q)
+{
+    return q->right ? q->third->m : q->third->n;
+}
+
+static const char *q_plan(qr_plan_t *plan, const cuda_device_t *d, const q_op_t *q)
+{
+    const gb10_view_t *v = q->V;
+    return q->form_t ? qr_plan_form_t(plan, d, v->dtype, v->m, v->n, q->nb)
+                     : qr_plan_apply(plan, d, v->dtype, v->m, q_columns(q));
+}
+
+static bool q_empty(const q_op_t *q)
+{
+    return q->V->m < 1 || q->V->n < 1 || q->V->count < 1 || q->third->m < 1 || q->third->n < 1;
+}
+
+static const char *q_supports(const q_op_t *q)
+{
+    const cuda_device_t *d = device_known();
+    const cuda_call_t call = q_call(q);
+    qr_plan_t plan;
+    if (q_empty(q)) /* rare, and Q with k = 0 is not nothing */
+        return "there is nothing for the device";
+    if (!d)
+        return no_answer;
+    const char *why = cuda_obstacle(d, &call);
+    return why ? why : q_plan(&plan, d, q);
+}
+
+static gb10_status_t q_start(const cuda_call_t *c, const cuda_flight_t *f, gb10_error_t *err)
+{
+    const q_op_t *q = c->args;
+    const qr_plan_t *p = c->plan;
+    const int width = qr_plan_width(q->V->dtype);
+    const int64_t panels = q->form_t ? 1 : (q_columns(q) + width - 1) / width;
+    const qr_apply_args_t args = {.V = f->view[0],
+                                  .T = f->view[1],
+                                  .C = f->view[2],
+                                  .tau = f->view[2],
+                                  .m = narrow(q->V->m),
+                                  .k = narrow(q->V->n),
+                                  .nb = narrow(q->nb),
+                                  .cols = narrow(q_columns(q)),
+                                  .right = q->right,
+                                  .adjoint = q->adjoint,
+                                  .form = q->form,
+                                  .count = f->count,
+                                  .work = c->work ? f->scratch + 256 : NULL,
+                                  .stride = p->work,
+                                  .layout = p->layout};
+    const int64_t items = f->count * panels;
+    const simt_launch_t how = {items < (int64_t)p->most ? (unsigned)items : p->most,
+                               1,
+                               (unsigned)p->threads,
+                               1,
+                               p->layout.total,
+                               f->stream};
+    return (q->form_t ? qr_form_t_launch : qr_apply_launch)(q->V->dtype, &how, &args, err);
+}
+
+static gb10_status_t q_submit(state_t *s, const q_op_t *q, gb10_error_t *err)
+{
+    qr_plan_t plan;
+    const char *why = q_plan(&plan, &s->device, q);
+    if (why)
+        return GB10_FAIL(err, GB10_ERR_UNSUPPORTED, "%s", why);
+    cuda_call_t call = q_call(q);
+    if (plan.work)
+        plan.most = grid(&s->device, &plan, INT64_MAX);
+    call.plan = &plan;
+    call.start = q_start;
+    call.work = plan.work * plan.most;
+    return run(s, &call, err);
+}
+
+static q_op_t of_form_t(const void *args)
+{
+    const gb10_form_t_args_t *a = args;
+    return (q_op_t){.V = a->V, .T = a->T, .third = a->tau, .nb = a->nb, .form_t = 1};
+}
+static q_op_t of_form_q(const void *args)
+{
+    const gb10_form_q_args_t *a = args;
+    return (q_op_t){.V = a->V, .T = a->T, .third = a->Q, .nb = a->nb, .form = 1};
+}
+static q_op_t of_apply_q(const void *args)
+{
+    const gb10_apply_q_args_t *a = args;
+    const int right = a->side == 'R';
+    return (q_op_t){.V = a->V,
+                    .T = a->T,
+                    .third = a->C,
+                    .nb = a->nb,
+                    .right = right,
+                    .adjoint = (a->trans != 'N') != right};
+}
+#define Q_OPERATION(name)                                                                          \
+    static const char *name##_supports(const void *args)                                           \
+    {                                                                                              \
+        const q_op_t q = of_##name(args);                                                          \
+        return q_supports(&q);                                                                     \
+    }                                                                                              \
+    static gb10_status_t name##_submit(void *state, const void *args, void *workspace,             \
+                                       gb10_error_t *err)                                          \
+    {                                                                                              \
+        const q_op_t q = of_##name(args);                                                          \
+        (void)workspace;                                                                           \
+        return q_submit(state, &q, err);                                                           \
+    }
+Q_OPERATION(form_t)
+Q_OPERATION(form_q)
+Q_OPERATION(apply_q)
+
+/* ---- repack ---- */
+
+/* Only where the device reaches both sides: a copy to it and back would be the longer way. */
+static const char *repack_supports(const void *args)
+{
+    const gb10_repack_args_t *a = args;
+    const cuda_device_t *d = device_known();
+    if (!d)
+        return no_answer;
+    return cuda_reaches(d, a->from) && cuda_reaches(d, a->to) ? NULL : "both are in host memory";
+}
+
+static gb10_status_t repack_start(const cuda_call_t *c, const cuda_flight_t *f, gb10_error_t *err)
+{
+    const gb10_repack_args_t *a = c->args;
+    const unsigned *most = c->plan;
+    const size_t bytes = (size_t)f->count * sizeof *a->scale;
+    int32_t *scale = (int32_t *)(void *)(f->scratch + 256);
+    gb10_status_t status = GB10_OK;
+    if (a->scale)
+        GB10_TRY(cuda_memory_copy(scale, a->scale, bytes, f->stream, err));
+    status =
+        qr_repack_launch(*most, a->from, a->to, a->scale ? scale : NULL, f->info, f->stream, err);
+cleanup:
+    return status;
+}
+
+static gb10_status_t repack_submit(void *state, const void *args, void *workspace,
+                                   gb10_error_t *err)
+{
+    const gb10_repack_args_t *a = args;
+    state_t *s = state;
+    const unsigned most = (unsigned)(8 * s->device.processors);
+    (void)workspace;
+    if (a->from->count < 1)
+        return GB10_OK;
+    const cuda_call_t call = {.view = {a->from, a->to},
+                              .info = a->info,
+                              .work = a->scale ? (size_t)a->from->count * sizeof *a->scale : 0,
+                              .args = a,
+                              .plan = &most,
+                              .start = repack_start};
+    const bool empty = a->from->m < 1 || a->from->n < 1;
+    if (empty && a->info)
+        memset(a->info, 0, (size_t)a->from->count);
+    gb10_status_t status = empty ? GB10_OK : run(s, &call, err);
+    for (int64_t b = 0; a->info && status == GB10_OK && b < a->from->count; b++)
+        a->info[b] = a->info[b] == 0 ? GB10_INFO_OK : a->info[b];
     return status;
 }
 
@@ -376,5 +365,11 @@ const gb10_backend_t gb10_backend_cuda = {
     .reads_device = 1,
     .open = open_handle,
     .close = close_handle,
-    .ops = {[GB10_OP_GEQRF] = {.supports = geqrf_supports, .submit = geqrf_submit}},
+    .ops = {[GB10_OP_GEQRF] = {.supports = geqrf_supports, .submit = geqrf_submit},
+            [GB10_OP_FORM_T] = {.supports = form_t_supports, .submit = form_t_submit},
+            [GB10_OP_FORM_Q] = {.supports = form_q_supports, .submit = form_q_submit},
+            [GB10_OP_APPLY_Q] = {.supports = apply_q_supports, .submit = apply_q_submit},
+            [GB10_OP_REPACK] = {.supports = repack_supports,
+                                .submit = repack_submit,
+                                .layouts = GB10_ALL_LAYOUTS}},
 };

@@ -49,6 +49,30 @@ typedef struct qr_args {
     qr_layout_t layout;
 } qr_args_t;
 
+/* V (m x k) and T (nb rows) of a batch, applied or made; C has `cols` columns of m rows, which are
+ * the conjugated rows of what is stored when `right`.
+ *   form_q   C = Q                    apply_q   C <- Q C, or Q^H C when `adjoint`
+ *   form_t   T from V and tau         work      as above: two slabs                              */
+typedef struct qr_apply_args {
+    qr_view_t V, T, C, tau;
+    int32_t m, k, nb, cols, right, adjoint, form;
+    int64_t count;
+    char *work;
+    size_t stride;
+    qr_layout_t layout;
+} qr_apply_args_t;
+
+/* A batch into another layout. scale, info: as gb10_repack has them; info is 0 at the start and
+ * gets NONFINITE only. extent: matrices, rows and columns of the target with its padding; along,
+ * across: which of the three run along the target's and the source's memory; turn: they differ. */
+typedef struct qr_repack_args {
+    gb10_view_t from, to;
+    const int32_t *scale;
+    uint8_t *info;
+    int64_t extent[3];
+    int along, across, turn;
+} qr_repack_args_t;
+
 #ifdef __cplusplus
 }
 #endif

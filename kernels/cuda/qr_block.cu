@@ -46,42 +46,6 @@ template <class T> QR_INLINE void load(const block_ctx<T> &x, qr_cells<T> A)
     });
 }
 
-/* Looks at every column: *nonfinite, and in shift[] what it is divided by; a column that is has its
- * norm looked at. One warp to a panel, lanes to the rows. False: a norm is beyond the range. */
-template <class T> QR_INLINE bool prepare(const block_ctx<T> &x, bool *nonfinite)
-{
-    enum { W = QR_WIDTH(T), STEP = 32 / W };
-    typedef QR_REAL(T) R;
-    const int panels = qr_panels(x.n, W), c = x.lane % W;
-    bool good = true;
-    for (int p = 0, mine = 0; p < panels; p++) {
-        if (qr_owner(x, p) != x.rank || mine++ % x.warps != x.warp)
-            continue;
-        T *slab = qr_slab(x, p);
-        QR_BITS(R) peak = 0;
-        for (int i = x.lane / W; i < x.m; i += STEP)
-            peak = max(peak, qr_peak(slab[qr_slot<T>(i, c)]));
-        for (int step = 16; step >= W; step /= 2)
-            peak = max(peak, simt_shfl_xor(QR_ALL, peak, step));
-        *nonfinite = *nonfinite || peak >= qr_real<R>::INF;
-        const int shift = peak < qr_real<R>::INF ? qr_column_shift<R>(peak) : 0;
-        if (x.lane < W)
-            x.shift[qr_local(x, p) * W + c] = shift;
-        if (!__any_sync(QR_ALL, shift != 0))
-            continue;
-        R square = 0;
-        for (int i = x.lane / W; i < x.m; i += STEP) {
-            T *at = &slab[qr_slot<T>(i, c)];
-            *at = shift != 0 ? qr_shift(*at, -shift) : *at;
-            square = qr_fma(qr_re(*at), qr_re(*at), qr_fma(qr_im(*at), qr_im(*at), square));
-        }
-        for (int step = 16; step >= W; step /= 2)
-            square = square + simt_shfl_xor(QR_ALL, square, step);
-        good = good && !qr_norm_too_large(square, shift);
-    }
-    return good;
-}
-
 /* V, and R above the rows of each panel, which left when they were made. */
 template <class T> QR_INLINE bool store(const block_ctx<T> &x, bool by_rows)
 {
@@ -114,39 +78,12 @@ template <class T> QR_INLINE T element_of_v(const block_ctx<T> &x, int i, int j)
     return slab[qr_slot<T>(i, j % QR_WIDTH(T))];
 }
 
-/* Blocks of T dealt out over the cluster; column by column, V^H v in `late`, T read back. */
+/* Blocks of T dealt out over the cluster. */
 template <class T> QR_INLINE void late_t(const block_ctx<T> &x)
 {
-    const qr_cells<T> t = x.out.T_;
-    const int rows = x.nb < x.k ? x.nb : x.k, step = x.nb < x.k ? x.nb : x.k;
+    const int step = x.nb < x.k ? x.nb : x.k;
     for (int first = x.rank * step; first < x.k; first += x.size * step)
-        for (int j = first; j < x.k && j < first + step; j++) {
-            for (int q = first + x.warp; q < j; q += x.warps) {
-                T sum = qr_zero<T>();
-                QR_FOR_PIECES(start, j + x.lane, x.m, 32)
-                {
-                    T piece = qr_zero<T>();
-                    QR_FOR_PIECE(i, start, x.m, 32)
-                    piece = qr_cmac(element_of_v(x, i, q), element_of_v(x, i, j), piece);
-                    sum = qr_add(sum, piece);
-                }
-                for (int s = 16; s > 0; s /= 2)
-                    sum = qr_add(sum, simt_shfl_xor(QR_ALL, sum, s));
-                if (x.lane == 0)
-                    x.late[q - first] = sum;
-            }
-            __syncthreads();
-            const T factor = qr_neg(simt_load(qr_at(t, j - first, j)));
-            for (int l = x.tid; l < rows; l += x.threads) {
-                if (l == j - first)
-                    continue;
-                T sum = qr_zero<T>();
-                for (int q = l; q < j - first; q++)
-                    sum = qr_mac(simt_load(qr_at(t, l, first + q)), x.late[q], sum);
-                simt_store(qr_at(t, l, j), l < j - first ? qr_mul(factor, sum) : qr_zero<T>());
-            }
-            __syncthreads();
-        }
+        qr_late_block(x, x.out.T_, first, [&](int i, int j) { return element_of_v(x, i, j); });
 }
 
 /* ---- a panel travels ---- */
@@ -272,7 +209,7 @@ template <class T> QR_INLINE void one_matrix(block_ctx<T> &x, const qr_args_t &a
     load(x, A);
     __syncthreads();
     bool nonfinite = false;
-    const bool good = prepare(x, &nonfinite);
+    const bool good = qr_prepare(x, &nonfinite);
     nonfinite = qr_any(x, nonfinite);
     bool spoiled = nonfinite;
     if (!nonfinite) {

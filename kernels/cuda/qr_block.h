@@ -174,4 +174,40 @@ template <class T> QR_INLINE bool qr_any(const block_ctx<T> &x, bool predicate)
     return any;
 }
 
+/* Looks at every column: *nonfinite, and in shift[] what it is divided by; a column that is has its
+ * norm looked at. One warp to a panel, lanes to the rows. False: a norm is beyond the range. */
+template <class T> QR_INLINE bool qr_prepare(const block_ctx<T> &x, bool *nonfinite)
+{
+    enum { W = QR_WIDTH(T), STEP = 32 / W };
+    typedef QR_REAL(T) R;
+    const int panels = qr_panels(x.n, W), c = x.lane % W;
+    bool good = true;
+    for (int p = 0, mine = 0; p < panels; p++) {
+        if (qr_owner(x, p) != x.rank || mine++ % x.warps != x.warp)
+            continue;
+        T *slab = qr_slab(x, p);
+        QR_BITS(R) peak = 0;
+        for (int i = x.lane / W; i < x.m; i += STEP)
+            peak = max(peak, qr_peak(slab[qr_slot<T>(i, c)]));
+        for (int step = 16; step >= W; step /= 2)
+            peak = max(peak, simt_shfl_xor(QR_ALL, peak, step));
+        *nonfinite = *nonfinite || peak >= qr_real<R>::INF;
+        const int shift = peak < qr_real<R>::INF ? qr_column_shift<R>(peak) : 0;
+        if (x.lane < W)
+            x.shift[qr_local(x, p) * W + c] = shift;
+        if (!__any_sync(QR_ALL, shift != 0))
+            continue;
+        R square = 0;
+        for (int i = x.lane / W; i < x.m; i += STEP) {
+            T *at = &slab[qr_slot<T>(i, c)];
+            *at = shift != 0 ? qr_shift(*at, -shift) : *at;
+            square = qr_fma(qr_re(*at), qr_re(*at), qr_fma(qr_im(*at), qr_im(*at), square));
+        }
+        for (int step = 16; step >= W; step /= 2)
+            square = square + simt_shfl_xor(QR_ALL, square, step);
+        good = good && !qr_norm_too_large(square, shift);
+    }
+    return good;
+}
+
 #endif

@@ -3,7 +3,12 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { WARP_MAX = 32, REGISTERS = 65536 };
+enum {
+    WARP_MAX = 32,
+    REGISTERS = 65536,
+    MOST = 1 << 24 /* rows, and columns: sums of that many squares stay in range */
+};
+static const char too_large[] = "the matrix is too large for the kernels";
 
 const char *const qr_kind_names[4] = {"warp", "block", "cluster", "global"};
 
@@ -40,10 +45,17 @@ static int threads_for(int64_t m, int64_t n)
     return 32 * warps;
 }
 
+static void fill_grid(qr_plan_t *p, const cuda_device_t *d)
+{
+    p->resident = resident(d, p->threads, p->layout.total);
+    p->most = (unsigned)(d->processors * p->resident) / (unsigned)p->cluster;
+    if (p->most < 1)
+        p->most = 1;
+}
+
 const char *qr_plan_make(qr_plan_t *p, const cuda_device_t *d, gb10_dtype_t dtype, int64_t m,
                          int64_t n, int64_t nb, int with_t, uint32_t variant)
 {
-    enum { MOST = 1 << 24 }; /* columns and rows: sums of that many squares stay in range */
     const int width = qr_plan_width(dtype);
     const size_t size = gb10_dtype_size(dtype);
     const int64_t k = smaller(m, n);
@@ -51,7 +63,7 @@ const char *qr_plan_make(qr_plan_t *p, const cuda_device_t *d, gb10_dtype_t dtyp
     p->cluster = 1;
     p->variant = variant;
     if (m > MOST || n > MOST || (m + 1) * ((n + 15) / 16 * 16) > (int64_t)1 << 40)
-        return "the matrix is too large for the kernels";
+        return too_large;
     if (m <= WARP_MAX && n <= WARP_MAX && !(variant & (QR_NO_WARP | QR_GLOBAL))) {
         p->kind = QR_KIND_WARP;
         p->threads = 128;
@@ -90,9 +102,57 @@ const char *qr_plan_make(qr_plan_t *p, const cuda_device_t *d, gb10_dtype_t dtyp
         if (p->layout.total > d->shared_block)
             return "block size of T too large for the kernels";
     }
-    p->resident = resident(d, p->threads, p->layout.total);
-    p->most = (unsigned)(d->processors * p->resident) / (unsigned)p->cluster;
-    if (p->most < 1)
-        p->most = 1;
+    fill_grid(p, d);
+    return NULL;
+}
+
+static qr_shape_t apply_shape(const cuda_device_t *d, const qr_plan_t *p, gb10_dtype_t dtype,
+                              int64_t m, int64_t nb)
+{
+    return (qr_shape_t){.size = gb10_dtype_size(dtype),
+                        .width = qr_plan_width(dtype),
+                        .m = (int)m,
+                        .nb = (int)nb,
+                        .warps = p->threads / 32,
+                        .resident = 1,
+                        .limit = d->shared_block};
+}
+
+const char *qr_plan_apply(qr_plan_t *p, const cuda_device_t *d, gb10_dtype_t dtype, int64_t m,
+                          int64_t cols)
+{
+    memset(p, 0, sizeof *p);
+    if (m > MOST || cols > INT32_MAX)
+        return too_large;
+    p->cluster = 1;
+    p->threads = threads_for(m, m);
+    qr_shape_t shape = apply_shape(d, p, dtype, m, 0);
+    p->layout = qr_apply_layout(&shape);
+    if (p->layout.total > d->shared_block) {
+        shape.resident = 0;
+        p->work = 2 * (p->layout.panel - p->layout.slabs);
+        p->layout = qr_apply_layout(&shape);
+    }
+    p->kind = p->work ? QR_KIND_GLOBAL : QR_KIND_BLOCK;
+    fill_grid(p, d);
+    return NULL;
+}
+
+const char *qr_plan_form_t(qr_plan_t *p, const cuda_device_t *d, gb10_dtype_t dtype, int64_t m,
+                           int64_t k, int64_t nb)
+{
+    memset(p, 0, sizeof *p);
+    if (m > MOST)
+        return too_large;
+    p->cluster = 1;
+    p->threads = threads_for(m, k);
+    p->t = QR_T_LATE;
+    qr_shape_t shape = apply_shape(d, p, dtype, m, smaller(nb, k));
+    shape.resident = 0;
+    shape.t = p->t;
+    p->layout = qr_apply_layout(&shape);
+    if (p->layout.total > d->shared_block)
+        return "block size of T too large for the kernels";
+    fill_grid(p, d);
     return NULL;
 }

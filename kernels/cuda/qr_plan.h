@@ -35,6 +35,12 @@ typedef struct qr_plan {
 const char *qr_plan_make(qr_plan_t *plan, const cuda_device_t *device, gb10_dtype_t dtype,
                          int64_t m, int64_t n, int64_t nb, int with_t, uint32_t variant);
 
+/* The same for Q or Q^H times `cols` columns of m rows, and for T of nb columns from V (m x k). */
+const char *qr_plan_apply(qr_plan_t *plan, const cuda_device_t *device, gb10_dtype_t dtype,
+                          int64_t m, int64_t cols);
+const char *qr_plan_form_t(qr_plan_t *plan, const cuda_device_t *device, gb10_dtype_t dtype,
+                           int64_t m, int64_t k, int64_t nb);
+
 /* Columns of a panel of the type. */
 int qr_plan_width(gb10_dtype_t dtype);
 

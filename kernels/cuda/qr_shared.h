@@ -82,4 +82,20 @@ QR_BOTH qr_layout_t qr_layout(const qr_shape_t *x)
     return l;
 }
 
+/* For kernels that apply V and T to W columns of m rows: the columns' slab, and V's (both or none
+ * in shared memory). */
+QR_BOTH qr_layout_t qr_apply_layout(const qr_shape_t *x)
+{
+    const size_t w = (size_t)x->width, slab = qr_aligned((size_t)x->m * w * x->size);
+    qr_layout_t l;
+    l.warps = qr_aligned(QR_FIXED_BYTES(x->size, w));
+    l.t = l.warps + qr_aligned((size_t)x->warps * QR_WARP_BYTES(x->size, w));
+    l.shift = l.t + qr_aligned(x->t == QR_T_LATE ? (size_t)x->nb * x->size : 0);
+    l.slabs = l.shift + qr_aligned(w * sizeof(int));
+    l.panel = l.slabs + slab;
+    l.total = x->resident ? l.panel + slab : l.slabs;
+    l.copied = 0;
+    return l;
+}
+
 #endif

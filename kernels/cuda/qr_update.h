@@ -54,8 +54,8 @@ template <class T> QR_INLINE void qr_products(const block_ctx<T> &x, const T *v,
     }
 }
 
-/* C <- C - V T^H V^H C in rows c0 .. m-1. */
-template <class T>
+/* C <- C - V T^H V^H C in rows c0 .. m-1; ADJOINT 0: with T in the place of T^H. */
+template <class T, int ADJOINT = 1>
 QR_INLINE void qr_apply(const block_ctx<T> &x, const T *v, const T *t, T *c, int c0)
 {
     enum { W = QR_WIDTH(T), COLS = W / 4, N = qr_chunk<T>::N, CHUNKS = COLS / N };
@@ -64,8 +64,9 @@ QR_INLINE void qr_apply(const block_ctx<T> &x, const T *v, const T *t, T *c, int
     for (int e = x.tid; e < W * W; e += x.threads) {
         const int l = e / W, col = e % W;
         T sum = qr_zero<T>();
-        for (int q = 0; q <= l; q++)
-            sum = qr_cmac(t[l * W + q], x.s->sum[q * W + col], sum);
+        for (int q = ADJOINT ? 0 : l; q < (ADJOINT ? l + 1 : W); q++)
+            sum = ADJOINT ? qr_cmac(t[l * W + q], x.s->sum[q * W + col], sum)
+                          : qr_mac(t[q * W + l], x.s->sum[q * W + col], sum);
         x.s->y[e] = qr_neg(sum);
     }
     __syncthreads();
@@ -129,6 +130,42 @@ template <class T> QR_INLINE void qr_block_t(const block_ctx<T> &x, const T *v, 
         block[(before + col) * QR_T_BLOCK + row] = r;
         if (c0 + col < x.k)
             simt_store_once(qr_at(x.out.T_, row, c0 + col), r);
+    }
+}
+
+/* The block of T with columns `first` .. `first` + nb - 1 from V, whose element (i, j) is v(i, j),
+ * i
+ * >= j; its diagonal, tau, is there. Column by column: V^H v in x.late, T read back. */
+template <class T, class F>
+QR_INLINE void qr_late_block(const block_ctx<T> &x, qr_cells<T> t, int first, F v)
+{
+    const int rows = x.nb < x.k ? x.nb : x.k;
+    for (int j = first; j < x.k && j < first + rows; j++) {
+        for (int q = first + x.warp; q < j; q += x.warps) {
+            T sum = qr_zero<T>();
+            QR_FOR_PIECES(start, j + x.lane, x.m, 32)
+            {
+                T piece = qr_zero<T>();
+                QR_FOR_PIECE(i, start, x.m, 32)
+                piece = qr_cmac(v(i, q), v(i, j), piece);
+                sum = qr_add(sum, piece);
+            }
+            for (int s = 16; s > 0; s /= 2)
+                sum = qr_add(sum, simt_shfl_xor(QR_ALL, sum, s));
+            if (x.lane == 0)
+                x.late[q - first] = sum;
+        }
+        __syncthreads();
+        const T factor = qr_neg(simt_load(qr_at(t, j - first, j)));
+        for (int l = x.tid; l < rows; l += x.threads) {
+            if (l == j - first)
+                continue;
+            T sum = qr_zero<T>();
+            for (int q = l; q < j - first; q++)
+                sum = qr_mac(simt_load(qr_at(t, l, first + q)), x.late[q], sum);
+            simt_store(qr_at(t, l, j), l < j - first ? qr_mul(factor, sum) : qr_zero<T>());
+        }
+        __syncthreads();
     }
 }
 

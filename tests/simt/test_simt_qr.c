@@ -203,3 +203,148 @@ Test(qr, global)
               {GB10_D, 20, 45, 2, 8, QR_KIND_GLOBAL, QR_GLOBAL, 0, NULL, 0},
               {GB10_Z, 300, 9, 1, 8, QR_KIND_GLOBAL, QR_GLOBAL, 50000, NULL, 0});
 }
+
+/* ---- Q, T and layouts, on the factors of cpu-ref ---- */
+
+typedef struct q_case {
+    gb10_dtype_t dtype;
+    int m, n, nb, cols, shared;
+    char side, trans; /* 'Q': form Q; 'T': form T; else of apply_q */
+} q_case_t;
+
+static gb10_status_t q_operation(gb10_handle_t *handle, const q_case_t *c, const batch_t *t,
+                                 const gb10_view_t *out)
+{
+    const gb10_view_t *V = &t->view[BATCH_V], *T = &t->view[BATCH_T];
+    if (c->side == 'Q')
+        return gb10_form_q(handle, &(gb10_form_q_args_t){.V = V, .T = T, .Q = out, .nb = c->nb});
+    if (c->side == 'T')
+        return gb10_form_t(handle, &(gb10_form_t_args_t){
+                                       .V = V, .tau = &t->view[BATCH_TAU], .T = out, .nb = c->nb});
+    return gb10_apply_q(
+        handle, &(gb10_apply_q_args_t){
+                    .V = V, .T = T, .C = out, .nb = c->nb, .side = c->side, .trans = c->trans});
+}
+
+/* The largest difference of two batches of numbers; NaN counts as far. */
+static double farthest(const gb10_view_t *a, const gb10_view_t *b)
+{
+    double far = 0;
+    const int64_t numbers = gb10_view_elements(a) * (gb10_dtype_is_complex(a->dtype) ? 2 : 1);
+    for (int64_t e = 0; e < numbers; e++) {
+        double d = gb10_number_at(a->dtype, a->base, e) - gb10_number_at(b->dtype, b->base, e);
+        d = d < 0 ? -d : d;
+        far = d <= far ? far : d;
+    }
+    return far;
+}
+
+static void q_case(const q_case_t *c)
+{
+    enum { COUNT = 3 };
+    gb10_handle_t *oracle = NULL, *handle = NULL;
+    const int k = c->m < c->n ? c->m : c->n, b = c->nb < k ? c->nb : k;
+    const int rows = c->side == 'T' ? b : c->side == 'R' ? c->cols : c->m;
+    const int cols = c->side == 'T' ? k : c->side == 'R' ? c->m : c->cols;
+    const size_t bytes = (size_t)(COUNT * rows * cols) * gb10_dtype_size(c->dtype);
+    gb10_view_t out[3];
+    for (int i = 0; i < 3; i++)
+        out[i] = gb10_view_rows(c->dtype, malloc(bytes), rows, cols, COUNT);
+    set_number("SIMT_SHARED", c->shared);
+    set_number("FUGU_CUDA_VARIANT", 0);
+    cr_assert(gb10_create(&oracle, "cpu-ref", NULL) == GB10_OK);
+    cr_assert(gb10_create(&handle, "cuda", NULL) == GB10_OK);
+    batch_t *t = batch_new(
+        (batch_shape_t){.dtype = c->dtype, .m = c->m, .n = c->n, .count = COUNT, .nb = c->nb});
+    batch_fill(t, "gaussian", batch_seed(), 0, 0);
+    cr_assert(batch_geqrf(t, oracle) == GB10_OK);
+    /* Something to multiply with: A's own numbers, over and over. */
+    for (size_t at = 0; at < bytes; at += 8)
+        memcpy((char *)out[0].base + at, (char *)t->view[BATCH_A].base + at % (8 * (size_t)c->m),
+               8);
+    memcpy(out[1].base, out[0].base, bytes);
+    cr_assert(q_operation(oracle, c, t, &out[1]) == GB10_OK);
+    EACH_RUN(run)
+    {
+        char *copy = malloc(bytes);
+        memcpy(copy, out[2].base, bytes);
+        memcpy(out[2].base, out[0].base, bytes);
+        cr_assert(q_operation(handle, c, t, &out[2]) == GB10_OK, "%s",
+                  gb10_last_error(handle)->message);
+        cr_expect(simt_counters()->launches == 1 && simt_counters()->block_barriers > 0);
+        cr_expect(run == 0 || memcmp(copy, out[2].base, bytes) == 0, "%c%c: other bits", c->side,
+                  c->trans);
+        const double far = farthest(&out[1], &out[2]);
+        cr_expect(far <= 64 * gb10_dtype_u(c->dtype) * c->m, "%c%c %d x %d: off by %g", c->side,
+                  c->trans, c->m, c->n, far);
+        free(copy);
+    }
+    for (int i = 0; i < 3; i++)
+        free(out[i].base);
+    batch_free(t);
+    gb10_destroy(oracle);
+    gb10_destroy(handle);
+}
+
+Test(qr, q_and_t)
+{
+    static const q_case_t cases[] = {
+        {GB10_S, 37, 20, 32, 37, 0, 'Q', 'N'},    {GB10_D, 20, 37, 7, 20, 0, 'Q', 'N'},
+        {GB10_Z, 21, 12, 8, 12, 20000, 'Q', 'N'}, {GB10_D, 30, 19, 16, 11, 0, 'L', 'N'},
+        {GB10_C, 25, 18, 8, 20, 0, 'L', 'C'},     {GB10_S, 33, 33, 12, 5, 0, 'R', 'T'},
+        {GB10_Z, 18, 10, 4, 13, 0, 'R', 'N'},     {GB10_D, 40, 30, 9, 0, 0, 'T', 'N'},
+        {GB10_C, 20, 35, 32, 0, 0, 'T', 'N'}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        q_case(&cases[i]);
+}
+
+/* Every layout into every other one; the right answer is cpu-ref's, bit for bit. */
+Test(qr, layouts)
+{
+    enum { M = 35, N = 22, COUNT = 5, LAYOUTS = 5 };
+    gb10_handle_t *oracle = NULL, *handle = NULL;
+    static _Alignas(16) unsigned char memory[3][16 * 48 * 48 * 8];
+    static const int32_t scale[COUNT] = {0, 3, -1100, 200, -150};
+    set_number("SIMT_SHARED", 0);
+    cr_assert(gb10_create(&oracle, "cpu-ref", NULL) == GB10_OK);
+    cr_assert(gb10_create(&handle, "cuda", NULL) == GB10_OK);
+    for (int pair = 0; pair < LAYOUTS * LAYOUTS; pair++) {
+        const gb10_dtype_t dtype = (gb10_dtype_t)(pair % 4);
+        gb10_view_t v[LAYOUTS] = {gb10_view_rows(dtype, NULL, M, N, COUNT),
+                                  gb10_view_cols(dtype, NULL, M, N, M, COUNT),
+                                  gb10_view_interleaved(dtype, NULL, M, N, COUNT, 4),
+                                  gb10_view_tiles(dtype, NULL, M, N, COUNT, 16),
+                                  gb10_view_panels(dtype, NULL, M, N, COUNT, 2, 8)};
+        gb10_view_t from = v[pair / LAYOUTS], to[2] = {v[pair % LAYOUTS], v[pair % LAYOUTS]};
+        from.base = memory[0];
+        to[0].base = memory[1];
+        to[1].base = memory[2];
+        const size_t size = gb10_dtype_size(dtype), all = (size_t)gb10_view_elements(&from) * size;
+        const size_t bytes = (size_t)gb10_view_elements(&to[0]) * size;
+        for (size_t e = 0; e < all; e++) /* any bits, some of them NaN and subnormal */
+            memory[0][e] = (unsigned char)((e * 2654435761u + e / 97) >> 7);
+        uint8_t info[2][COUNT];
+        gb10_repack_args_t args = {.from = &from, .to = &to[0], .info = info[0]};
+        args.scale = pair % 2 ? scale : NULL;
+        cr_assert(gb10_repack(oracle, &args) == GB10_OK);
+        args.to = &to[1];
+        args.info = info[1];
+        EACH_RUN(run)
+        {
+            memset(memory[2], run, bytes);
+            cr_assert(gb10_repack(handle, &args) == GB10_OK, "%s",
+                      gb10_last_error(handle)->message);
+            cr_expect(simt_counters()->launches == 1);
+            cr_expect(memcmp(info[0], info[1], COUNT) == 0, "pair %d: info", pair);
+            bool same = true;
+            for (size_t e = 0; e < bytes / (gb10_dtype_is_double(dtype) ? 8 : 4); e++) {
+                double x = gb10_number_at(dtype, memory[1], (int64_t)e);
+                double y = gb10_number_at(dtype, memory[2], (int64_t)e);
+                same = same && (memcmp(&x, &y, sizeof x) == 0 || (x != x && y != y));
+            }
+            cr_expect(same, "pair %d: another result", pair);
+        }
+    }
+    gb10_destroy(oracle);
+    gb10_destroy(handle);
+}
