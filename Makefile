@@ -203,12 +203,18 @@ CUBINS := $(foreach a,$(CUDA_ARCHS),$(patsubst %.cu,$(BUILD)/cubin/%.$(a).cubin,
 define cubin_rule
 $(BUILD)/cubin/%.$(1).cubin: %.cu
 	@mkdir -p $$(@D)
-	$(NVCC) -std=c++17 -I. -fmad=false -MMD -MP -cubin -gencode arch=compute_$(1),code=sm_$(1) -o $$@ $$<
+	$(NVCC) -std=c++17 -O3 -I. -fmad=false -MMD -MP -cubin -Xptxas -v -gencode arch=compute_$(1),code=sm_$(1) -o $$@ $$< 2>$$@.txt || { cat $$@.txt; exit 1; }
 	@! grep -q __cuda_syscall_ $$@ || { echo "$$@ calls the driver" >&2; rm -f $$@; exit 1; }
 endef
 $(foreach a,$(CUDA_ARCHS),$(eval $(call cubin_rule,$(a))))
-.PHONY: cubins
+.PHONY: cubins cuda-report
+cuda-report: $(CUBINS) $(BUILD)/cuda_report ## registers of every kernel, and what each size is modelled to take
+	@tests/lint/cubins.sh $(BUILD)
+	@$(BUILD)/cuda_report
 cubins: $(CUBINS) ## assemble the CUDA sources for CUDA_ARCHS (needs nvcc, no GPU)
+
+$(BUILD)/cuda_report: $(BUILD)/obj/tests/bench/cuda_report.o $(BUILD)/obj/kernels/cuda/qr_plan.o
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
 
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 .PHONY: asan

@@ -14,9 +14,9 @@
  * panel and at most 32, else from V at the end.
  *
  * Barriers: one of the block a reflector, three a panel and target; with clusters, full[] (a panel
- * has come: one arrival and its bytes) and empty[] (all others have done with the panel before
- * last), two of each by parity; a cluster barrier before the first push and after the last read.
- * Shared memory: qr_layout. Limits: 32-bit m and n; nb when T is made late. */
+ * has come: one arrival and its bytes) and empty[] (all others have done with what is there), for
+ * each of the one or two places that panels come to; a cluster barrier before the first push and
+ * after the last read. Shared memory: qr_layout. Limits: 32-bit m and n; nb when T is made late. */
 #include "kernels/cuda/qr_kernels.h"
 #include "kernels/cuda/qr_panel.h"
 #include "kernels/cuda/qr_update.h"
@@ -92,7 +92,7 @@ template <class T> QR_INLINE void late_t(const block_ctx<T> &x)
 template <class T> QR_INLINE T *place_of(const block_ctx<T> &x, int p)
 {
     const size_t each = qr_aligned(sizeof(T) * (size_t)x.m * QR_WIDTH(T));
-    return (T *)((char *)x.panels + (x.copied ? 0 : p % 2 * each));
+    return (T *)((char *)x.panels + p % x.places * each);
 }
 /* Where this block reads V of panel p. */
 template <class T> QR_INLINE T *panel_of(const block_ctx<T> &x, int p)
@@ -116,10 +116,10 @@ template <class T> QR_INLINE void push(const block_ctx<T> &x, int p)
     for (int r = 0; r < x.size; r++) {
         if (r == x.rank)
             continue;
-        simt_mbar_t *full = simt_map(&x.s->full[p % 2], (unsigned)r);
+        simt_mbar_t *full = simt_map(&x.s->full[p % x.places], (unsigned)r);
         simt_bulk_push(simt_map(to + (int64_t)c0 * W, (unsigned)r), qr_slab(x, p) + (int64_t)c0 * W,
                        bytes, full);
-        simt_bulk_push(simt_map(x.s->t[p % 2], (unsigned)r), x.s->t[p % 2],
+        simt_bulk_push(simt_map(x.s->t[p % 3], (unsigned)r), x.s->t[p % 3],
                        (unsigned)sizeof x.s->t[0], full);
     }
 }
@@ -129,19 +129,20 @@ template <class T> QR_INLINE void receive(block_ctx<T> &x, int p)
     if (x.size == 1 || qr_owner(x, p) == x.rank)
         return;
     if (x.tid == 0)
-        simt_mbar_arrive_tx(&x.s->full[p % 2],
+        simt_mbar_arrive_tx(&x.s->full[p % x.places],
                             (unsigned)((x.m - p * W) * W * sizeof(T) + sizeof x.s->t[0]));
-    simt_mbar_wait(&x.s->full[p % 2], x.full >> p % 2 & 1);
-    x.full ^= 1u << p % 2;
+    simt_mbar_wait(&x.s->full[p % x.places], x.full >> p % x.places & 1);
+    x.full ^= 1u << p % x.places;
 }
-/* Tells the owner of panel p + 2 that its place is free here. */
+/* Tells the owner of the panel that will come to the same place that it is free here. */
 template <class T> QR_INLINE void release(const block_ctx<T> &x, int p, int panels)
 {
-    if (x.size == 1 || p + 2 >= panels || qr_owner(x, p + 2) == x.rank)
+    const int next = p + x.places;
+    if (x.size == 1 || next >= panels || qr_owner(x, next) == x.rank)
         return;
     __syncthreads();
     if (x.tid == 0)
-        simt_mbar_arrive_remote(&x.s->empty[p % 2], (unsigned)qr_owner(x, p + 2));
+        simt_mbar_arrive_remote(&x.s->empty[p % x.places], (unsigned)qr_owner(x, next));
 }
 
 /* ---- factorisation ---- */
@@ -149,12 +150,8 @@ template <class T> QR_INLINE void release(const block_ctx<T> &x, int p, int pane
 template <class T> QR_INLINE void factor(block_ctx<T> &x, int p)
 {
     enum { W = QR_WIDTH(T) };
-    if (x.size > 1 && p >= 2) {
-        simt_mbar_wait(&x.s->empty[p % 2], x.empty >> p % 2 & 1);
-        x.empty ^= 1u << p % 2;
-    }
     T *slab = qr_slab(x, p);
-    const qr_panel<T> q = {panel_of(x, p), x.s->t[p % 2], x.shift + qr_local(x, p) * W, p * W,
+    const qr_panel<T> q = {panel_of(x, p), x.s->t[p % 3], x.shift + qr_local(x, p) * W, p * W,
                            qr_reflectors(x, p)};
     if (x.copied)
         copy_rows(x, q.p, slab, p * W);
@@ -166,7 +163,14 @@ template <class T> QR_INLINE void factor(block_ctx<T> &x, int p)
     __syncthreads();
     if (x.copied)
         copy_rows(x, slab, q.p, p * W);
-    if (x.size > 1 && x.tid == 0)
+    if (x.size == 1)
+        return;
+    /* One thread alone: the barrier may be two phases on before a slow one looks at it. */
+    if (p >= x.places && x.tid == 0)
+        simt_mbar_wait(&x.s->empty[p % x.places], x.empty >> p % x.places & 1);
+    if (p >= x.places)
+        x.empty ^= 1u << p % x.places;
+    if (x.tid == 0)
         push(x, p);
 }
 
@@ -174,7 +178,7 @@ template <class T> QR_INLINE void update(const block_ctx<T> &x, int p, int from,
 {
     for (int q = from; q < to; q++)
         if (qr_owner(x, q) == x.rank)
-            qr_apply(x, panel_of(x, p), x.s->t[p % 2], qr_slab(x, q), p * QR_WIDTH(T));
+            qr_apply(x, panel_of(x, p), x.s->t[p % 3], qr_slab(x, q), p * QR_WIDTH(T));
 }
 
 template <class T> QR_INLINE void factor_matrix(block_ctx<T> &x, bool ahead)
@@ -195,7 +199,7 @@ template <class T> QR_INLINE void factor_matrix(block_ctx<T> &x, bool ahead)
         }
         update(x, p, from, all);
         if (mine && x.t == QR_T_PANELS)
-            qr_block_t(x, panel_of(x, p), x.s->t[p % 2], p);
+            qr_block_t(x, panel_of(x, p), x.s->t[p % 3], p);
         release(x, p, panels);
         __syncthreads();
     }
@@ -266,6 +270,7 @@ template <class T> QR_INLINE block_ctx<T> context(const qr_args_t &a, block_shar
     x.slabs = (T *)(a.work ? a.work + blockIdx.x * a.stride : shared + a.layout.slabs);
     x.panels = (T *)(shared + a.layout.panel);
     x.copied = a.layout.copied;
+    x.places = a.layout.places;
     x.t = a.t;
     x.full = x.empty = 0;
     return x;

@@ -15,7 +15,7 @@ template <class T> struct block_shared {
     alignas(16) T row[2][W]; /* the row of the diagonal before the reflector                    */
     T gram[W];               /* V^H v of the panel                                              */
     T sum[W * W], y[W * W];  /* V^H C, -T^H V^H C                                               */
-    T t[2][W * W];           /* T of a panel by parity, (row, q) at q W + row                   */
+    T t[3][W * W];           /* T of three panels, (row, q) at q W + row                        */
     simt_mbar_t full[2], empty[2]; /* a panel has come; its place may be written again          */
     unsigned long long next;       /* the matrix that the queue gave                            */
     unsigned flag;
@@ -48,7 +48,8 @@ template <class T> struct block_ctx {
     int m, n, k, nb, tid, lane, warp, threads, warps, rank, size;
     qr_t_way_t t;
     bool copied, bad;
-    unsigned full, empty; /* bit p mod 2: the parity that is waited for next */
+    int places;           /* that panels of others come to                 */
+    unsigned full, empty; /* a bit for each: the parity that is waited for */
 
     enum { W = QR_WIDTH(T), EACH = QR_T_BLOCK / W };
 };

@@ -86,13 +86,18 @@ const char *qr_plan_make(qr_plan_t *p, const cuda_device_t *d, gb10_dtype_t dtyp
                         .resident = 1,
                         .limit = d->shared_block};
     p->kind = QR_KIND_GLOBAL;
-    for (int c = 1; c <= clusters && p->kind == QR_KIND_GLOBAL; c *= 2) {
-        shape.cluster = c;
+    /* Fewer blocks to a matrix are more matrices at a time: a small cluster with one place for the
+       panels of others comes before a larger one with two. */
+    for (int way = 1; p->kind == QR_KIND_GLOBAL && way <= 2 * clusters; way++) {
+        shape.cluster = 1 << way / 2;
+        shape.places = 2 - way % 2;
+        if (shape.cluster > clusters)
+            break;
         p->layout = qr_layout(&shape);
         if (p->layout.total > d->shared_block)
             continue;
-        p->kind = c == 1 ? QR_KIND_BLOCK : QR_KIND_CLUSTER;
-        p->cluster = c;
+        p->kind = shape.cluster == 1 ? QR_KIND_BLOCK : QR_KIND_CLUSTER;
+        p->cluster = shape.cluster;
     }
     if (p->kind == QR_KIND_GLOBAL) {
         shape.cluster = 1;

@@ -70,16 +70,20 @@ template <class T> QR_INLINE T fetch(const qr_repack_args_t &a, const int64_t *a
     return qr_make<T>(times_power(qr_re(x), e), times_power(qr_im(x), e));
 }
 
-/* The place of element (along, across) of a square; false past the target's padding. */
-QR_INLINE bool place(const qr_repack_args_t &a, const int64_t *base, int along, int across,
+/* Element (along, across, third) as (b, i, j); false past the target's padding. No array is indexed
+ * by a variable: it would lie in local memory. */
+QR_INLINE int64_t on_axis(const qr_repack_args_t &a, int axis, int64_t along, int64_t across,
+                          int64_t third)
+{
+    return axis == a.along ? along : axis == a.across ? across : third;
+}
+QR_INLINE bool place(const qr_repack_args_t &a, int64_t along, int64_t across, int64_t third,
                      int64_t *at)
 {
-    bool inside = true;
-    for (int axis = 0; axis < AXES; axis++) {
-        at[axis] = base[axis] + (axis == a.along ? along : axis == a.across ? across : 0);
-        inside = inside && at[axis] < a.extent[axis];
-    }
-    return inside;
+    at[0] = on_axis(a, 0, along, across, third);
+    at[1] = on_axis(a, 1, along, across, third);
+    at[2] = on_axis(a, 2, along, across, third);
+    return at[0] < a.extent[0] && at[1] < a.extent[1] && at[2] < a.extent[2];
 }
 
 template <class T> struct repack_shared {
@@ -87,39 +91,32 @@ template <class T> struct repack_shared {
 };
 
 template <class T>
-QR_INLINE void copy_square(const qr_repack_args_t &a, repack_shared<T> *s, const int64_t *base)
+QR_INLINE void copy_square(const qr_repack_args_t &a, repack_shared<T> *s, int64_t along,
+                           int64_t across, int64_t third)
 {
     const int x = (int)threadIdx.x % EDGE, y = (int)threadIdx.x / EDGE;
     int64_t at[AXES];
     if (!a.turn) {
         for (int r = y; r < EDGE; r += ROWS)
-            if (place(a, base, x, r, at))
+            if (place(a, along + x, across + r, third, at))
                 simt_store_once(element<T>(a.to, at[0], at[1], at[2]), fetch<T>(a, at));
         return;
     }
     for (int r = y; r < EDGE; r += ROWS)
-        if (place(a, base, r, x, at))
+        if (place(a, along + r, across + x, third, at))
             s->square[r][x] = fetch<T>(a, at);
     __syncthreads();
     for (int r = y; r < EDGE; r += ROWS)
-        if (place(a, base, x, r, at))
+        if (place(a, along + x, across + r, third, at))
             simt_store_once(element<T>(a.to, at[0], at[1], at[2]), s->square[x][r]);
     __syncthreads();
 }
 
-template <class T> SIMT_KERNEL(qr_repack, EDGE *ROWS, a, qr_repack_args_t)
+template <class T> SIMT_KERNEL(qr_repack, SIMT_BOUNDS(EDGE *ROWS, 4), a, qr_repack_args_t)
 {
     SIMT_SHARED(s, repack_shared<T>);
-    const int third = AXES - a.along - a.across;
-    const int64_t wide = (a.extent[a.along] + EDGE - 1) / EDGE;
-    const int64_t high = (a.extent[a.across] + EDGE - 1) / EDGE;
-    for (int64_t q = blockIdx.x; q < wide * high * a.extent[third]; q += gridDim.x) {
-        int64_t base[AXES];
-        base[a.along] = q % wide * EDGE;
-        base[a.across] = q / wide % high * EDGE;
-        base[third] = q / wide / high;
-        copy_square(a, s, base);
-    }
+    for (int64_t q = blockIdx.x; q < a.wide * a.high * a.third; q += gridDim.x)
+        copy_square(a, s, q % a.wide * EDGE, q / a.wide % a.high * EDGE, q / a.wide / a.high);
 }
 
 /* The axis that runs along memory. */
@@ -138,8 +135,8 @@ static int64_t padded(int64_t n, int64_t to)
 template <class T>
 static gb10_status_t go(unsigned most, qr_repack_args_t *a, void *stream, gb10_error_t *err)
 {
-    const int64_t squares = a->extent[0] * a->extent[1] * a->extent[2] / (EDGE * EDGE);
-    const simt_launch_t how = {squares < most ? (unsigned)squares + 1 : most,
+    const int64_t squares = a->wide * a->high * a->third;
+    const simt_launch_t how = {squares < most ? (unsigned)squares : most,
                                1,
                                EDGE * ROWS,
                                1,
@@ -159,11 +156,19 @@ gb10_status_t qr_repack_launch(unsigned most, const gb10_view_t *from, const gb1
                           : to->layout == GB10_PANELS    ? to->group
                                                          : 1;
     const int along = fast_axis(to), other = fast_axis(from);
-    qr_repack_args_t a = {*from, *to, scale, info, {0}, along, other, along != other};
-    if (along == other)
-        a.across = along == 2 ? 1 : 2;
+    qr_repack_args_t a = {};
+    a.from = *from;
+    a.to = *to;
+    a.scale = scale;
+    a.info = info;
+    a.along = along;
+    a.turn = along != other;
+    a.across = a.turn ? other : along == 2 ? 1 : 2;
     a.extent[0] = padded(to->count, group);
     a.extent[1] = padded(to->m, tile);
     a.extent[2] = padded(to->n, tile);
+    a.wide = padded(a.extent[a.along], EDGE) / EDGE;
+    a.high = padded(a.extent[a.across], EDGE) / EDGE;
+    a.third = a.extent[AXES - a.along - a.across];
     return type[from->dtype](most, &a, stream, err);
 }

@@ -19,7 +19,7 @@
 enum { QR_WARPS = 8, QR_T_BLOCK = 32 };
 
 /* At least what block_shared, warp_shared_t and tblock_shared take, of elements of `size` bytes. */
-#define QR_FIXED_BYTES(size, w) ((3 * (w) + 4 * (w) * (w)) * (size) + 256)
+#define QR_FIXED_BYTES(size, w) ((3 * (w) + 5 * (w) * (w)) * (size) + 256)
 #define QR_WARP_BYTES(size, w)  ((4 * (w) + (w) * (w)) * (size) + 16)
 #define QR_T_BYTES(size, w)     ((QR_T_BLOCK * (w) + QR_T_BLOCK * QR_T_BLOCK) * (size))
 
@@ -40,21 +40,22 @@ QR_BOTH int qr_local_panels(int n, int width, int cluster)
 typedef enum qr_t_way { QR_T_NONE = 0, QR_T_PANELS = 1, QR_T_LATE = 2 } qr_t_way_t;
 
 /* What decides about shared memory: element bytes and panel width of the type, the matrix, warps of
- * a block and blocks of a cluster; resident: slabs are in shared memory; t: how T is made, nb its
- * columns; limit: bytes that a block may have. */
+ * a block and blocks of a cluster; places (1 or 2) that panels of others come to: with two, a panel
+ * can come while the one before is used; resident: slabs are in shared memory; t: how T is made, nb
+ * its columns; limit: bytes that a block may have. */
 typedef struct qr_shape {
     size_t size;
-    int width, m, n, nb, warps, cluster, resident;
+    int width, m, n, nb, warps, cluster, places, resident;
     qr_t_way_t t;
     size_t limit;
 } qr_shape_t;
 
 /* Offsets in a block's shared memory: of what each warp has, of T's block or of a row of sums for T
- * made late, shifts of the local columns, slabs, and panels that others send (two in a cluster) or,
- * when slabs are in global memory, a copy of one panel if it fits. */
+ * made late, shifts of the local columns, slabs, and panels that others send, or, when
+ * slabs are in global memory, a copy of one panel if it fits. */
 typedef struct qr_layout {
     size_t warps, t, shift, slabs, panel, total;
-    int copied; /* the panel being factored is a copy */
+    int copied, places; /* copied: the panel being factored is a copy */
 } qr_layout_t;
 
 QR_BOTH size_t qr_aligned(size_t bytes)
@@ -75,7 +76,8 @@ QR_BOTH qr_layout_t qr_layout(const qr_shape_t *x)
                                                    : 0);
     l.slabs = l.shift + qr_aligned(local * w * sizeof(int));
     l.panel = l.slabs + (x->resident ? qr_aligned(local * slab) : 0);
-    l.total = l.panel + (x->cluster > 1 ? 2 * qr_aligned(slab) : 0);
+    l.places = x->cluster > 1 ? x->places : 1;
+    l.total = l.panel + (x->cluster > 1 ? (size_t)l.places * qr_aligned(slab) : 0);
     l.copied = !x->resident && l.panel + slab <= x->limit;
     if (l.copied)
         l.total = l.panel + slab;
@@ -95,6 +97,7 @@ QR_BOTH qr_layout_t qr_apply_layout(const qr_shape_t *x)
     l.panel = l.slabs + slab;
     l.total = x->resident ? l.panel + slab : l.slabs;
     l.copied = 0;
+    l.places = 1;
     return l;
 }
 

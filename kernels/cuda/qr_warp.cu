@@ -216,7 +216,13 @@ QR_INLINE void one_matrix(const warp_lane<T, M, G> &l, const qr_args_t &a, int64
                                                    : GB10_INFO_OK));
 }
 
-template <class T, int M, int G> SIMT_KERNEL(qr_warp, 32 * WARPS, a, qr_args_t)
+/* Blocks of a multiprocessor that registers are kept free for: the columns are in them. */
+template <class T, int M> struct warp_blocks {
+    enum { COLUMN = M * sizeof(T), COUNT = COLUMN > 256 ? 2 : COLUMN > 128 ? 3 : 4 };
+};
+
+template <class T, int M, int G>
+SIMT_KERNEL(qr_warp, SIMT_BOUNDS(32 * WARPS, (warp_blocks<T, M>::COUNT)), a, qr_args_t)
 {
     SIMT_SHARED(s, warp_shared<T, M, G>);
     const int warp = (int)threadIdx.x / 32, group = (int)threadIdx.x % 32 / G;

@@ -14,12 +14,12 @@ typedef struct qr_case {
     qr_kind_t kind;
     uint32_t variant;
     int shared; /* bytes that a block may have; 0: the chip's; TIGHT: one less than one block needs,
-                   which makes clusters of small matrices */
+                   which makes clusters of small matrices; TIGHTER: one less than they need */
     const char *family;
     int beyond; /* so many first matrices get a column beyond the range */
 } qr_case_t;
 
-enum { TIGHT = -1 };
+enum { TIGHT = -1, TIGHTER = -2 };
 
 static void set_number(const char *name, int number)
 {
@@ -42,8 +42,12 @@ static gb10_handle_t *handle_for(const qr_case_t *c, const char *direct)
     qr_plan_t plan;
     set_number("SIMT_SHARED", 0);
     set_number("FUGU_CUDA_VARIANT", (int)c->variant);
-    plan_for(c, &plan, QR_NO_CLUSTER);
-    set_number("SIMT_SHARED", c->shared == TIGHT ? (int)plan.layout.total - 1 : c->shared);
+    for (int i = 0; i > c->shared; i--) {
+        plan_for(c, &plan, i == 0 ? QR_NO_CLUSTER : 0);
+        set_number("SIMT_SHARED", (int)plan.layout.total - 1);
+    }
+    if (c->shared > 0)
+        set_number("SIMT_SHARED", c->shared);
     setenv("SIMT_DIRECT", direct, 1);
     cr_assert(gb10_create(&handle, "cuda", NULL) == GB10_OK);
     return handle;
@@ -156,6 +160,8 @@ Test(qr, cluster)
               {GB10_D, 70, 66, 3, 32, QR_KIND_CLUSTER, 0, TIGHT, NULL, 0},
               {GB10_D, 70, 66, 1, 7, QR_KIND_CLUSTER, QR_STATIC, TIGHT, NULL, 0},
               {GB10_C, 66, 70, 2, 32, QR_KIND_CLUSTER, QR_NO_LOOKAHEAD, TIGHT, NULL, 0},
+              {GB10_D, 66, 130, 2, 32, QR_KIND_CLUSTER, 0, TIGHTER, NULL, 0},
+              {GB10_C, 64, 64, 3, 16, QR_KIND_CLUSTER, QR_NO_LOOKAHEAD, TIGHTER, NULL, 0},
               {GB10_Z, 34, 64, 2, 16, QR_KIND_CLUSTER, 0, TIGHT, "wide-range", 0},
               {GB10_D, 40, 66, 3, 32, QR_KIND_CLUSTER, 0, TIGHT, "beyond-range", 0},
               {GB10_D, 16, 130, 3, 32, QR_KIND_CLUSTER, QR_STATIC, TIGHT, NULL, 1},

@@ -105,7 +105,7 @@ cubin)
         echo "no nvcc: whether the PTX assembles was not checked"
         exit 77
     }
-    make -j1 BUILD="$build" cubins
+    make -s -j1 BUILD="$build" cubins && tests/lint/cubins.sh "$build"
     ;;
 *)
     echo "variant.sh: unknown variant '$name'" >&2
