@@ -114,6 +114,33 @@ static const char *geqrf_supports(const void *args)
                : qr_plan_make(&plan, d, a->A->dtype, a->A->m, a->A->n, a->nb, a->T != NULL, 0);
 }
 
+/* The map that panels of A are loaded by, when its rows and matrices lie as that wants. */
+static gb10_status_t map_input(qr_args_t *args, const qr_plan_t *p, gb10_dtype_t dtype,
+                               gb10_error_t *err)
+{
+    enum { BOX = 256, WORD = 8, GRAIN = 16 };
+    const uint64_t size = gb10_dtype_size(dtype), split = size > WORD ? size / WORD : 1;
+    const qr_view_t *A = &args->A;
+    const uint64_t row = (uint64_t)A->rs * size, matrix = (uint64_t)A->bs * size;
+    const bool fits = p->kind != QR_KIND_GLOBAL && !(p->variant & QR_NO_TMA) && !A->list &&
+                      A->width == 0 && A->cs == 1 && args->m <= BOX && row % GRAIN == 0 &&
+                      (matrix % GRAIN == 0 || args->count == 1) &&
+                      (uintptr_t)A->base % GRAIN == 0 && args->count <= INT32_MAX;
+    if (!fits)
+        return GB10_OK;
+    const unsigned width = (unsigned)qr_plan_width(dtype);
+    const simt_tensor_t tensor = {
+        .base = A->base,
+        .element = (int)(size / split),
+        .rank = 3,
+        .size = {(uint64_t)args->n * split, (uint64_t)args->m, (uint64_t)args->count},
+        .pitch = {row, args->count == 1 ? row * (uint64_t)args->m : matrix},
+        .box = {width * (unsigned)split, (unsigned)args->m, 1},
+        .swizzle = (int)(width * size)};
+    args->tma = 1;
+    return simt_tensor_map(&args->map, &tensor, err);
+}
+
 static gb10_status_t geqrf_start(const cuda_call_t *c, const cuda_flight_t *f, gb10_error_t *err)
 {
     const gb10_geqrf_args_t *a = c->args;
@@ -137,6 +164,9 @@ static gb10_status_t geqrf_start(const cuda_call_t *c, const cuda_flight_t *f, g
                       .layout = p->layout};
     if (p->kind == QR_KIND_WARP)
         return qr_warp_launch(a->A->dtype, p->most, &args, f->stream, err);
+    gb10_status_t status = map_input(&args, p, a->A->dtype, err);
+    if (status != GB10_OK)
+        return status;
     const unsigned most = f->count < (int64_t)p->most ? (unsigned)f->count : p->most;
     const simt_launch_t how = {most * (unsigned)p->cluster,
                                1,

@@ -70,7 +70,9 @@ gb10_status_t simt_tensor_map(simt_tensor_map_t *map, const simt_tensor_t *t, gb
     CUresult result = ((encode_fn *)encode)(
         (CUtensorMap *)map, data_type(t->element), (cuuint32_t)t->rank, t->base, size, pitch, box,
         step, CU_TENSOR_MAP_INTERLEAVE_NONE,
-        t->swizzle == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE,
+        t->swizzle == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+        : t->swizzle == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                           : CU_TENSOR_MAP_SWIZZLE_NONE,
         CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result != CUDA_SUCCESS)
         return GB10_FAIL(err, GB10_ERR_DEVICE, "tensor map of %d dimensions, box %u x %u: error %d",

@@ -4,6 +4,7 @@
 
 #include "kernels/core/types.h"
 #include "kernels/cuda/qr_shared.h"
+#include "kernels/cuda/simt_launch.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,14 +29,17 @@ typedef enum qr_variant {
     QR_NAIVE = 1 << 3,      /* one block, one reflector at a time, in global memory               */
     QR_NO_CLUSTER = 1 << 4, /* one block a matrix, whatever the size                              */
     QR_GLOBAL = 1 << 5,     /* the matrix stays in global memory                                  */
-    QR_NO_WARP = 1 << 6     /* small matrices in blocks as well                                   */
+    QR_NO_WARP = 1 << 6,    /* small matrices in blocks as well                                   */
+    QR_NO_TMA = 1 << 7      /* the input is loaded element by element                             */
 } qr_variant_t;
 
 /* A batch of m x n matrices; see gb10_geqrf for the outputs.
  *   info     one gb10_info_t for each matrix
  *   ticket   matrices that were taken from the queue: 0 at the start
  *   work     `stride` bytes for each block of the grid, when the matrix is in global memory
- *   layout   of shared memory (qr_block); t: how T is made, if it is wanted                      */
+ *   layout   of shared memory (qr_block); t: how T is made, if it is wanted
+ *   map      of A as (columns, rows, matrices), a panel's columns and all rows in a box, when tma
+ */
 typedef struct qr_args {
     qr_view_t A, V, T, R, tau, packed;
     int32_t m, n, nb;
@@ -47,6 +51,8 @@ typedef struct qr_args {
     char *work;
     size_t stride;
     qr_layout_t layout;
+    int tma;
+    simt_tensor_map_t map;
 } qr_args_t;
 
 /* V (m x k) and T (nb rows) of a batch, applied or made; C has `cols` columns of m rows, which are

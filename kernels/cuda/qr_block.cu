@@ -36,9 +36,38 @@ template <class T, class F> QR_INLINE void for_elements(const block_ctx<T> &x, b
     }
 }
 
-template <class T> QR_INLINE void load(const block_ctx<T> &x, qr_cells<T> A)
+/* One box a panel, rows turned as slabs have them; columns past the last come as zeros. All threads
+ * have done with what was in the slabs, and say so to the copies. */
+template <class T> QR_INLINE void load_boxes(block_ctx<T> &x, const qr_args_t &a, int64_t b)
+{
+    enum {
+        W = QR_WIDTH(T),
+        PIECES = sizeof(T) == 16 ? 2 : 1
+    }; /* the map's elements have 8 bytes */
+    const int panels = qr_panels(x.n, W);
+    simt_proxy_fence();
+    __syncthreads();
+    if (x.tid == 0) {
+        int mine = 0;
+        for (int p = 0; p < panels; p++)
+            mine += qr_owner(x, p) == x.rank;
+        simt_mbar_arrive_tx(&x.s->loaded, (unsigned)(mine * x.m * W * (int)sizeof(T)));
+        for (int p = 0; p < panels; p++)
+            if (qr_owner(x, p) == x.rank)
+                simt_tma_load_3d(qr_slab(x, p), &a.map, p * W * PIECES, 0, (int)b, &x.s->loaded);
+    }
+    simt_mbar_wait(&x.s->loaded, x.loaded);
+    x.loaded ^= 1;
+}
+
+template <class T> QR_INLINE void load(block_ctx<T> &x, const qr_args_t &a, int64_t b)
 {
     enum { W = QR_WIDTH(T) };
+    if (a.tma) {
+        load_boxes(x, a, b);
+        return;
+    }
+    const qr_cells<T> A = qr_matrix<T>(a.A, b, x.m, x.n);
     for_elements(x, A.cs == 1, [&](int p, int i, int c) {
         const int col = p * W + c;
         qr_slab(x, p)[qr_slot<T>(i, c)] =
@@ -47,21 +76,23 @@ template <class T> QR_INLINE void load(const block_ctx<T> &x, qr_cells<T> A)
 }
 
 /* V, and R above the rows of each panel, which left when they were made. */
-template <class T> QR_INLINE bool store(const block_ctx<T> &x, bool by_rows)
+template <class T> QR_INLINE bool store(const block_ctx<T> &x)
 {
     enum { W = QR_WIDTH(T) };
+    const qr_outputs<T> out = qr_out(x);
+    const qr_cells<T> first = out.V.p ? out.V : out.packed.p ? out.packed : out.R;
     bool finite = true;
-    for_elements(x, by_rows, [&](int p, int i, int c) {
+    for_elements(x, first.cs == 1, [&](int p, int i, int c) {
         const int c0 = p * W, j = c0 + c;
         if (j >= x.n)
             return;
         const T value = qr_slab(x, p)[qr_slot<T>(i, c)];
         if (i > j)
-            qr_put_v(x.out, x.k, i, j, value);
+            qr_put_v(out, x.k, i, j, value);
         else
-            qr_put_unit(x.out, x.k, i, j);
+            qr_put_unit(out, x.k, i, j);
         if (i < c0)
-            finite = qr_put_r(x.out, i, j, value, x.shift[qr_local(x, p) * W + c]) && finite;
+            finite = qr_put_r(out, i, j, value, x.shift[qr_local(x, p) * W + c]) && finite;
     });
     return finite;
 }
@@ -83,7 +114,7 @@ template <class T> QR_INLINE void late_t(const block_ctx<T> &x)
 {
     const int step = x.nb < x.k ? x.nb : x.k;
     for (int first = x.rank * step; first < x.k; first += x.size * step)
-        qr_late_block(x, x.out.T_, first, [&](int i, int j) { return element_of_v(x, i, j); });
+        qr_late_block(x, qr_out(x).T_, first, [&](int i, int j) { return element_of_v(x, i, j); });
 }
 
 /* ---- a panel travels ---- */
@@ -91,7 +122,7 @@ template <class T> QR_INLINE void late_t(const block_ctx<T> &x)
 /* Where others' panel p comes to, or a copy of an own one is. */
 template <class T> QR_INLINE T *place_of(const block_ctx<T> &x, int p)
 {
-    const size_t each = qr_aligned(sizeof(T) * (size_t)x.m * QR_WIDTH(T));
+    const size_t each = qr_slab_bytes(sizeof(T), QR_WIDTH(T), x.m);
     return (T *)((char *)x.panels + p % x.places * each);
 }
 /* Where this block reads V of panel p. */
@@ -207,10 +238,9 @@ template <class T> QR_INLINE void factor_matrix(block_ctx<T> &x, bool ahead)
 
 template <class T> QR_INLINE void one_matrix(block_ctx<T> &x, const qr_args_t &a, int64_t b)
 {
-    const qr_cells<T> A = qr_matrix<T>(a.A, b, x.m, x.n);
-    x.out = qr_outputs_of<T>(a, b);
+    x.b = b;
     x.bad = false;
-    load(x, A);
+    load(x, a, b);
     __syncthreads();
     bool nonfinite = false;
     const bool good = qr_prepare(x, &nonfinite);
@@ -218,8 +248,7 @@ template <class T> QR_INLINE void one_matrix(block_ctx<T> &x, const qr_args_t &a
     bool spoiled = nonfinite;
     if (!nonfinite) {
         factor_matrix(x, x.size > 1 && !(a.variant & QR_NO_LOOKAHEAD));
-        const qr_cells<T> order = x.out.V.p ? x.out.V : x.out.packed.p ? x.out.packed : x.out.R;
-        x.bad = !store(x, order.cs == 1) || x.bad;
+        x.bad = !store(x) || x.bad;
         spoiled = qr_any(x, x.bad || !good);
         if (!spoiled && x.t == QR_T_LATE)
             late_t(x);
@@ -227,7 +256,7 @@ template <class T> QR_INLINE void one_matrix(block_ctx<T> &x, const qr_args_t &a
     if (x.size > 1)
         simt_cluster_sync();
     if (spoiled && x.rank == 0)
-        qr_spoil(x.out, a, x.tid, x.threads);
+        qr_spoil(qr_out(x), a, x.tid, x.threads);
     if (a.info && x.rank == 0 && x.tid == 0)
         simt_store(&a.info[b], (uint8_t)(nonfinite ? GB10_INFO_NONFINITE
                                          : spoiled ? GB10_INFO_NOT_REPRESENTABLE
@@ -256,6 +285,7 @@ template <class T> QR_INLINE block_ctx<T> context(const qr_args_t &a, block_shar
 {
     block_ctx<T> x;
     x.s = s;
+    x.a = &a;
     x.m = a.m, x.n = a.n, x.nb = a.nb;
     x.k = a.m < a.n ? a.m : a.n;
     x.tid = (int)threadIdx.x, x.lane = x.tid % 32, x.warp = x.tid / 32;
@@ -272,7 +302,7 @@ template <class T> QR_INLINE block_ctx<T> context(const qr_args_t &a, block_shar
     x.copied = a.layout.copied;
     x.places = a.layout.places;
     x.t = a.t;
-    x.full = x.empty = 0;
+    x.full = x.empty = x.loaded = 0;
     return x;
 }
 
@@ -281,15 +311,16 @@ SIMT_KERNEL(qr_block, SIMT_BOUNDS(32 * QR_WARPS, sizeof(T) == 16 ? 1 : 2), a, qr
 {
     SIMT_SHARED(s, block_shared<T>);
     block_ctx<T> x = context<T>(a, s);
-    if (x.size > 1) {
-        if (x.tid < 2) {
-            simt_mbar_init(&s->full[x.tid], 1);
-            simt_mbar_init(&s->empty[x.tid], (unsigned)x.size - 1);
-            simt_mbar_init_fence();
+    if (x.tid == 0) {
+        simt_mbar_init(&s->loaded, 1);
+        for (int i = 0; i < x.places && x.size > 1; i++) {
+            simt_mbar_init(&s->full[i], 1);
+            simt_mbar_init(&s->empty[i], (unsigned)x.size - 1);
         }
-        simt_cluster_sync(); /* redundant on the CPU alone, where all blocks of a cluster begin at
-                                once */
+        simt_mbar_init_fence();
     }
+    if (x.size > 1)
+        simt_cluster_sync(); /* redundant on the CPU alone: all blocks of a cluster begin at once */
     int64_t b = -1;
     while ((b = next_matrix(x, a, b)) < a.count)
         one_matrix(x, a, b);

@@ -17,6 +17,7 @@ template <class T> struct block_shared {
     T sum[W * W], y[W * W];  /* V^H C, -T^H V^H C                                               */
     T t[3][W * W];           /* T of three panels, (row, q) at q W + row                        */
     simt_mbar_t full[2], empty[2]; /* a panel has come; its place may be written again          */
+    simt_mbar_t loaded;            /* the matrix has come                                       */
     unsigned long long next;       /* the matrix that the queue gave                            */
     unsigned flag;
 };
@@ -44,12 +45,14 @@ template <class T> struct block_ctx {
     tblock_shared<T> *tb;
     T *slabs, *panels, *late; /* slabs: of the block's own panels; panels: of others, or a copy */
     int *shift;
-    qr_outputs<T> out;
+    const qr_args_t *a; /* the outputs of matrix b are looked up when they are wanted: registers */
+    int64_t b;
     int m, n, k, nb, tid, lane, warp, threads, warps, rank, size;
     qr_t_way_t t;
     bool copied, bad;
     int places;           /* that panels of others come to                 */
     unsigned full, empty; /* a bit for each: the parity that is waited for */
+    unsigned loaded;      /* the same of the matrix                        */
 
     enum { W = QR_WIDTH(T), EACH = QR_T_BLOCK / W };
 };
@@ -97,6 +100,11 @@ QR_INLINE void qr_set_chunks(T *slab, const T *from, int i, int first)
     }
 }
 
+template <class T> QR_INLINE qr_outputs<T> qr_out(const block_ctx<T> &x)
+{
+    return qr_outputs_of<T>(*x.a, x.b);
+}
+
 /* ---- panels and their owners ---- */
 template <class T> QR_INLINE int qr_owner(const block_ctx<T> &x, int panel)
 {
@@ -109,7 +117,7 @@ template <class T> QR_INLINE int qr_local(const block_ctx<T> &x, int panel)
 }
 template <class T> QR_INLINE T *qr_slab(const block_ctx<T> &x, int panel)
 {
-    return x.slabs + (int64_t)qr_local(x, panel) * x.m * QR_WIDTH(T);
+    return x.slabs + (int64_t)qr_local(x, panel) * ((x.m + 7) / 8 * 8) * QR_WIDTH(T);
 }
 /* Reflectors of a panel. */
 template <class T> QR_INLINE int qr_reflectors(const block_ctx<T> &x, int panel)

@@ -158,15 +158,16 @@ QR_INLINE void qr_finish_row(block_ctx<T> &x, const qr_panel<T> &q, int j, const
                              T w, T r)
 {
     const int c = x.lane, i = q.c0 + j, col = q.c0 + c;
+    const qr_outputs<T> out = qr_out(x);
     if (c < QR_WIDTH(T) && c >= j) {
         q.p[qr_slot<T>(i, c)] = qr_make<T>(c == j, 0);
         if (col < x.n)
-            x.bad = !qr_put_r(x.out, i, col, r, q.shift[c]) || x.bad;
+            x.bad = !qr_put_r(out, i, col, r, q.shift[c]) || x.bad;
     }
-    if (x.out.tau.p && c == 0)
-        simt_store_once(qr_at(x.out.tau, i, 0), h.tau);
+    if (out.tau.p && c == 0)
+        simt_store_once(qr_at(out.tau, i, 0), h.tau);
     if (x.t == QR_T_LATE && c == 0) /* where late_t finds it */
-        simt_store(qr_at(x.out.T_, i % x.nb, i), h.tau);
+        simt_store(qr_at(out.T_, i % x.nb, i), h.tau);
     qr_extend_t(x, q, j, h.tau, w);
 }
 

@@ -103,7 +103,7 @@ const char *qr_plan_make(qr_plan_t *p, const cuda_device_t *d, gb10_dtype_t dtyp
         shape.cluster = 1;
         shape.resident = 0;
         p->layout = qr_layout(&shape);
-        p->work = qr_aligned((size_t)qr_panels((int)n, width) * (size_t)width * (size_t)m * size);
+        p->work = (size_t)qr_panels((int)n, width) * qr_slab_bytes(size, width, (int)m);
         if (p->layout.total > d->shared_block)
             return "block size of T too large for the kernels";
     }

@@ -62,9 +62,19 @@ QR_BOTH size_t qr_aligned(size_t bytes)
 {
     return (bytes + 127) / 128 * 128;
 }
+/* Swizzled tiles begin on 1024 bytes; a slab's rows are padded to eight, after which their pattern
+ * repeats. */
+QR_BOTH size_t qr_whole(size_t bytes)
+{
+    return (bytes + 1023) / 1024 * 1024;
+}
+QR_BOTH size_t qr_slab_bytes(size_t size, int width, int m)
+{
+    return ((size_t)m + 7) / 8 * 8 * (size_t)width * size;
+}
 QR_BOTH qr_layout_t qr_layout(const qr_shape_t *x)
 {
-    const size_t w = (size_t)x->width, slab = (size_t)x->m * w * x->size;
+    const size_t w = (size_t)x->width, slab = qr_slab_bytes(x->size, x->width, x->m);
     const size_t local = (size_t)qr_local_panels(x->n, x->width, x->cluster);
     const size_t k = (size_t)(x->m < x->n ? x->m : x->n),
                  nb = (size_t)x->nb < k ? (size_t)x->nb : k;
@@ -74,10 +84,10 @@ QR_BOTH qr_layout_t qr_layout(const qr_shape_t *x)
     l.shift = l.t + qr_aligned(x->t == QR_T_PANELS ? QR_T_BYTES(x->size, w)
                                : x->t == QR_T_LATE ? nb * x->size
                                                    : 0);
-    l.slabs = l.shift + qr_aligned(local * w * sizeof(int));
-    l.panel = l.slabs + (x->resident ? qr_aligned(local * slab) : 0);
+    l.slabs = qr_whole(l.shift + local * w * sizeof(int));
+    l.panel = l.slabs + (x->resident ? local * slab : 0);
     l.places = x->cluster > 1 ? x->places : 1;
-    l.total = l.panel + (x->cluster > 1 ? (size_t)l.places * qr_aligned(slab) : 0);
+    l.total = l.panel + (x->cluster > 1 ? (size_t)l.places * slab : 0);
     l.copied = !x->resident && l.panel + slab <= x->limit;
     if (l.copied)
         l.total = l.panel + slab;
@@ -88,12 +98,12 @@ QR_BOTH qr_layout_t qr_layout(const qr_shape_t *x)
  * in shared memory). */
 QR_BOTH qr_layout_t qr_apply_layout(const qr_shape_t *x)
 {
-    const size_t w = (size_t)x->width, slab = qr_aligned((size_t)x->m * w * x->size);
+    const size_t w = (size_t)x->width, slab = qr_slab_bytes(x->size, x->width, x->m);
     qr_layout_t l;
     l.warps = qr_aligned(QR_FIXED_BYTES(x->size, w));
     l.t = l.warps + qr_aligned((size_t)x->warps * QR_WARP_BYTES(x->size, w));
     l.shift = l.t + qr_aligned(x->t == QR_T_LATE ? (size_t)x->nb * x->size : 0);
-    l.slabs = l.shift + qr_aligned(w * sizeof(int));
+    l.slabs = qr_whole(l.shift + w * sizeof(int));
     l.panel = l.slabs + slab;
     l.total = x->resident ? l.panel + slab : l.slabs;
     l.copied = 0;

@@ -129,7 +129,7 @@ template <class T> QR_INLINE void qr_block_t(const block_ctx<T> &x, const T *v, 
                                          : t[col * W + row - before];
         block[(before + col) * QR_T_BLOCK + row] = r;
         if (c0 + col < x.k)
-            simt_store_once(qr_at(x.out.T_, row, c0 + col), r);
+            simt_store_once(qr_at(qr_out(x).T_, row, c0 + col), r);
     }
 }
 

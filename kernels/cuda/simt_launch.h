@@ -33,7 +33,8 @@ typedef struct simt_tensor {
     int rank;
     uint64_t size[3], pitch[2];
     unsigned box[3];
-    int swizzle; /* 0 or 128: a box row is 128 bytes then, the tile begins on 1024 bytes */
+    int swizzle; /* 0; 64 or 128: as many bytes in a box row, the tile begins on 8 times as many:
+                    16-byte chunk c of row r is at c ^ (r / 2 mod 4), or at c ^ (r mod 8) */
 } simt_tensor_t;
 
 /* Fills *map from *tensor (host side). */

@@ -7,7 +7,8 @@ build=$(realpath "$1")
 cd "$(dirname "$0")/../.." || exit 2
 find "$build/cubin/kernels" -name '*.cubin.txt' | sort | xargs cat |
     awk '/Compiling entry function/ { name = $0; gsub(/.*function .|. for .*/, "", name)
-                                      arch = $0; gsub(/.*for .sm_|.$/, "", arch); gsub(/\x27.*/, "", arch) }
+                                      arch = $0; gsub(/.*for .sm_/, "", arch)
+                                      gsub(/[^0-9a-z].*/, "", arch) }
          /bytes stack frame/ { stack = $1; stores = $5; loads = $9 }
          /Used [0-9]+ registers/ { for (i = 1; i < NF; i++) if ($i == "Used") regs = $(i + 1)
                                    print name, arch, regs, stack, stores, loads }' |

@@ -76,7 +76,7 @@ public='"(kernels/gb10\.h|kernels/core/|io/(io|crc|fault|journal)\.h|mpi/dist\.h
 for module in app io mpi kernels; do
     own=(tests/unit/test_"${module}"_*.c)
     case $module in
-    kernels) own+=(tests/kernels/*.c tests/simt/*.[ch]) ;;
+    kernels) own+=(tests/kernels/*.c tests/simt/*.[ch] tests/bench/cuda_report.c) ;;
     mpi | app) own+=(tests/mpi/*.c) ;;
     esac
     for f in tests/*/*.[ch]; do

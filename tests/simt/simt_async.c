@@ -84,6 +84,7 @@ static void box(copy_t *c, unsigned char *tile, piece_fn *fn)
 {
     const simt_tensor_t *t = &c->map->t;
     const unsigned deep = t->rank > 2 ? t->box[2] : 1;
+    const unsigned turns = t->swizzle == 128 ? 7 : t->swizzle == 64 ? 3 : 0;
     unsigned offset = 0;
     for (unsigned z = 0; z < deep; z++)
         for (unsigned y = 0; y < t->box[1]; y++)
@@ -97,7 +98,7 @@ static void box(copy_t *c, unsigned char *tile, piece_fn *fn)
                                                      gy * (int64_t)t->pitch[0] +
                                                      (t->rank > 2 ? gz * (int64_t)t->pitch[1] : 0)
                                                : NULL;
-                unsigned o = t->swizzle ? offset ^ (((offset >> 7) & 7) << 4) : offset;
+                unsigned o = offset ^ (((offset >> 7) & turns) << 4);
                 fn(c, tile + o, global, (size_t)t->element);
             }
 }
@@ -134,11 +135,31 @@ static void store_piece(copy_t *c, unsigned char *held, unsigned char *global, s
 
 /* ---- issue ---- */
 
+/* What of a box lies in the tensor: the rest moves nothing in global memory. */
+static size_t bytes_inside(const copy_t *c)
+{
+    size_t bytes = c->map ? (size_t)c->map->t.element : c->bytes;
+    for (int i = 0; c->map && i < c->map->t.rank; i++) {
+        const int64_t size = (int64_t)c->map->t.size[i], first = c->at[i];
+        int64_t last = first + (int64_t)c->map->t.box[i];
+        last = last < size ? last : size;
+        const int64_t from = first > 0 ? first : 0;
+        bytes *= (size_t)(last > from ? last - from : 0);
+    }
+    return bytes;
+}
+
 static void count(const copy_t *c)
 {
     simt_counters_t *n = &simt_m.count;
-    *(c->from ? &n->shared_read : &n->global_read) += c->bytes;
-    *(c->to ? &n->shared_written : &n->global_written) += c->bytes;
+    if (c->from)
+        n->shared_read += c->bytes;
+    else
+        n->global_read += bytes_inside(c);
+    if (c->to)
+        n->shared_written += c->bytes;
+    else
+        n->global_written += bytes_inside(c);
     if (c->kind == COPY_CP_ASYNC)
         n->cp_async++;
     else if (c->map)
@@ -263,7 +284,7 @@ void simt_rt_tensor(void *shared, const void *map, const int *at, int rank, uint
     copy_t c = {.kind = bar ? COPY_LOAD : COPY_STORE, .map = m, .bar = bar, .site = site};
     memcpy(c.at, at, sizeof c.at);
     c.bytes = (size_t)m->t.element * m->t.box[0] * m->t.box[1] * (rank > 2 ? m->t.box[2] : 1);
-    const size_t align = m->t.swizzle ? 1024 : 128;
+    const size_t align = m->t.swizzle ? 8 * (size_t)m->t.swizzle : 128;
     if ((uintptr_t)shared % align)
         simt_fail(site, "tensor copy: the tile %p is not on %zu bytes", shared, align);
     cta_t *own = own_shared(shared, c.bytes, site);
@@ -465,10 +486,11 @@ gb10_status_t simt_tensor_map(simt_tensor_map_t *map, const simt_tensor_t *t, gb
 {
     tensor_t m = {.magic = TENSOR_MAGIC, .t = *t};
     const unsigned inner = t->box[0] * (unsigned)t->element;
-    bool good = (t->rank == 2 || t->rank == 3) && (t->swizzle == 0 || t->swizzle == 128) &&
+    bool good = (t->rank == 2 || t->rank == 3) &&
+                (t->swizzle == 0 || t->swizzle == 64 || t->swizzle == 128) &&
                 (t->element == 1 || t->element == 2 || t->element == 4 || t->element == 8);
     good = good && (uintptr_t)t->base % 16 == 0 && inner % 16 == 0 &&
-           (t->swizzle == 0 || inner == 128);
+           (t->swizzle == 0 || inner == (unsigned)t->swizzle);
     for (int i = 0; good && i < t->rank; i++)
         good = t->box[i] >= 1 && t->box[i] <= 256 && t->size[i] >= 1 &&
                (i == 0 || t->pitch[i - 1] % 16 == 0);

@@ -69,6 +69,10 @@ static void counted(const qr_case_t *c, const batch_t *t)
         cr_expect(n->bulk_copies > 0 && n->mbar_waits > 0 && n->mbar_arrivals > 0 &&
                       n->proxy_fences > 0,
                   "%s: a cluster without copies", t->text);
+    const bool boxes = (c->kind == QR_KIND_BLOCK || c->kind == QR_KIND_CLUSTER) &&
+                       cols * size % 16 == 0 && !(c->variant & QR_NO_TMA);
+    cr_expect(boxes == (n->tensor_copies > 0), "%s: %d tensor copies", t->text,
+              (int)n->tensor_copies);
     if (c->nb < 8) /* T is read back */
         return;
     cr_expect(n->global_read == read, "%s: %d bytes read, not %d", t->text, (int)n->global_read,
@@ -147,6 +151,7 @@ Test(qr, block)
 {
     EACH_CASE({GB10_S, 40, 35, 3, 32, QR_KIND_BLOCK, 0, 0, NULL, 0},
               {GB10_D, 20, 40, 2, 16, QR_KIND_BLOCK, 0, 0, NULL, 0},
+              {GB10_Z, 40, 35, 2, 32, QR_KIND_BLOCK, QR_NO_TMA, 0, NULL, 0},
               {GB10_C, 50, 33, 2, 32, QR_KIND_BLOCK, QR_STATIC, 0, NULL, 0},
               {GB10_Z, 36, 20, 2, 8, QR_KIND_BLOCK, 0, 0, NULL, 0},
               {GB10_D, 17, 17, 3, 32, QR_KIND_BLOCK, QR_NO_WARP, 0, "wide-range", 0},
