@@ -69,9 +69,9 @@ typedef struct qr_apply_args {
 } qr_apply_args_t;
 
 /* A batch into another layout. scale, info: as gb10_repack has them; info is 0 at the start and
- * gets NONFINITE only. extent: matrices, rows and columns of the target with its padding; along,
- * across: which of the three run along the target's and the source's memory; turn: they differ.
- * wide, high, third: squares along, across, and what is left. */
+ * gets NONFINITE only, in words of four. extent: matrices, rows and columns of the target with its
+ * padding; along, across: which of the three run along the target's and the source's memory; turn:
+ * they differ. wide, high, third: squares along, across, and what is left. */
 typedef struct qr_repack_args {
     gb10_view_t from, to;
     const int32_t *scale;

@@ -63,7 +63,7 @@ template <class T> QR_INLINE T fetch(const qr_repack_args_t &a, const int64_t *a
         return qr_zero<T>();
     const T x = simt_load_once(element<T>(a.from, b, at[1], at[2]));
     if (a.info && qr_peak(x) >= qr_real<QR_REAL(T)>::INF)
-        simt_store(&a.info[b], (uint8_t)GB10_INFO_NONFINITE);
+        atomicOr((unsigned *)a.info + b / 4, (unsigned)GB10_INFO_NONFINITE << 8 * (b % 4));
     if (!a.scale)
         return x;
     const int e = simt_load(&a.scale[b]);

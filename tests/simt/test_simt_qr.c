@@ -270,9 +270,8 @@ static void q_case(const q_case_t *c)
     batch_fill(t, "gaussian", batch_seed(), 0, 0);
     cr_assert(batch_geqrf(t, oracle) == GB10_OK);
     /* Something to multiply with: A's own numbers, over and over. */
-    for (size_t at = 0; at < bytes; at += 8)
-        memcpy((char *)out[0].base + at, (char *)t->view[BATCH_A].base + at % (8 * (size_t)c->m),
-               8);
+    for (size_t at = 0; at < bytes; at += 4)
+        memcpy((char *)out[0].base + at, (char *)t->view[BATCH_A].base + at % (8 * (size_t)c->m), 4);
     memcpy(out[1].base, out[0].base, bytes);
     cr_assert(q_operation(oracle, c, t, &out[1]) == GB10_OK);
     EACH_RUN(run)
