@@ -67,11 +67,13 @@ static int32_t narrow(int64_t n)
     return (int32_t)(n < INT32_MAX ? n : INT32_MAX);
 }
 
-/* Blocks of the grid, fewer where each takes memory: an eighth of the device's at most. */
+/* Blocks (or clusters) of the grid, fewer where each takes memory: an eighth of the device's at
+ * most. */
 static unsigned grid(const cuda_device_t *d, const qr_plan_t *plan, int64_t items)
 {
     unsigned most = plan->most;
-    const size_t room = plan->work ? d->memory / 8 / plan->work : most;
+    const size_t each = plan->work * (size_t)plan->cluster;
+    const size_t room = each ? d->memory / 8 / each : most;
     if (room < most)
         most = room > 0 ? (unsigned)room : 1;
     return items < (int64_t)most ? (unsigned)items : most;
@@ -161,6 +163,7 @@ static gb10_status_t geqrf_start(const cuda_call_t *c, const cuda_flight_t *f, g
                       .ticket = (unsigned long long *)(void *)f->scratch,
                       .work = c->work ? f->scratch + 256 : NULL,
                       .stride = p->work,
+                      .global = p->global,
                       .layout = p->layout};
     if (p->kind == QR_KIND_WARP)
         return qr_warp_launch(a->A->dtype, p->most, &args, f->stream, err);
@@ -198,7 +201,7 @@ static gb10_status_t geqrf_submit(void *state, const void *args, void *workspace
         plan.most = grid(&s->device, &plan, a->A->count);
     call.plan = &plan;
     call.start = geqrf_start;
-    call.work = plan.work * plan.most;
+    call.work = plan.work * plan.most * (size_t)plan.cluster;
     gb10_status_t status = run(s, &call, err);
     if (a->times)
         a->times->factor += gb10_seconds() - since;

@@ -30,13 +30,15 @@ typedef enum qr_variant {
     QR_NO_CLUSTER = 1 << 4, /* one block a matrix, whatever the size                              */
     QR_GLOBAL = 1 << 5,     /* the matrix stays in global memory                                  */
     QR_NO_WARP = 1 << 6,    /* small matrices in blocks as well                                   */
-    QR_NO_TMA = 1 << 7      /* the input is loaded element by element                             */
+    QR_NO_TMA = 1 << 7,     /* the input is loaded element by element                             */
+    QR_THREE_STAGE = 1 << 8 /* the update in three passes, with a temporary in global memory      */
 } qr_variant_t;
 
 /* A batch of m x n matrices; see gb10_geqrf for the outputs.
  *   info     one gb10_info_t for each matrix
  *   ticket   matrices that were taken from the queue: 0 at the start
- *   work     `stride` bytes for each block of the grid, when the matrix is in global memory
+ *   work     `stride` bytes for each block of the grid: its slabs when they are in global memory
+ *            (`global` bytes of them), then W x W numbers a panel for the update in three stages
  *   layout   of shared memory (qr_block); t: how T is made, if it is wanted
  *   map      of A as (columns, rows, matrices), a panel's columns and all rows in a box, when tma
  */
@@ -49,7 +51,7 @@ typedef struct qr_args {
     uint8_t *info;
     unsigned long long *ticket;
     char *work;
-    size_t stride;
+    size_t stride, global;
     qr_layout_t layout;
     int tma;
     simt_tensor_map_t map;

@@ -17,9 +17,9 @@
  * has come: one arrival and its bytes) and empty[] (all others have done with what is there), for
  * each of the one or two places that panels come to; a cluster barrier before the first push and
  * after the last read. Shared memory: qr_layout. Limits: 32-bit m and n; nb when T is made late. */
+#include "kernels/cuda/qr_baseline.h"
 #include "kernels/cuda/qr_kernels.h"
 #include "kernels/cuda/qr_panel.h"
-#include "kernels/cuda/qr_update.h"
 
 /* ---- in and out ---- */
 
@@ -207,9 +207,18 @@ template <class T> QR_INLINE void factor(block_ctx<T> &x, int p)
 
 template <class T> QR_INLINE void update(const block_ctx<T> &x, int p, int from, int to)
 {
+    const T *v = panel_of(x, p), *t = x.s->t[p % 3];
+    if (x.a->variant & QR_THREE_STAGE) {
+        qr_three_stages(x, v, t, p, from, to);
+        return;
+    }
+    if (x.a->variant & QR_NAIVE) {
+        qr_naive(x, v, t, p, from, to);
+        return;
+    }
     for (int q = from; q < to; q++)
         if (qr_owner(x, q) == x.rank)
-            qr_apply(x, panel_of(x, p), x.s->t[p % 3], qr_slab(x, q), p * QR_WIDTH(T));
+            qr_apply(x, v, t, qr_slab(x, q), p * QR_WIDTH(T));
 }
 
 template <class T> QR_INLINE void factor_matrix(block_ctx<T> &x, bool ahead)
@@ -297,7 +306,9 @@ template <class T> QR_INLINE block_ctx<T> context(const qr_args_t &a, block_shar
     x.tb = (tblock_shared<T> *)(shared + a.layout.t);
     x.late = (T *)(shared + a.layout.t);
     x.shift = (int *)(shared + a.layout.shift);
-    x.slabs = (T *)(a.work ? a.work + blockIdx.x * a.stride : shared + a.layout.slabs);
+    char *work = a.work + blockIdx.x * a.stride;
+    x.slabs = (T *)(a.global ? work : shared + a.layout.slabs);
+    x.temp = (T *)(work + a.global);
     x.panels = (T *)(shared + a.layout.panel);
     x.copied = a.layout.copied;
     x.places = a.layout.places;

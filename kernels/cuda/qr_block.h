@@ -43,6 +43,7 @@ template <class T> struct block_ctx {
     block_shared<T> *s;
     warp_shared_t<T> *w, *own; /* of all warps, of this one                                     */
     tblock_shared<T> *tb;
+    T *temp;                  /* in global memory, of an update in three stages                 */
     T *slabs, *panels, *late; /* slabs: of the block's own panels; panels: of others, or a copy */
     int *shift;
     const qr_args_t *a; /* the outputs of matrix b are looked up when they are wanted: registers */

@@ -64,7 +64,8 @@ const char *qr_plan_make(qr_plan_t *p, const cuda_device_t *d, gb10_dtype_t dtyp
     p->variant = variant;
     if (m > MOST || n > MOST || (m + 1) * ((n + 15) / 16 * 16) > (int64_t)1 << 40)
         return too_large;
-    if (m <= WARP_MAX && n <= WARP_MAX && !(variant & (QR_NO_WARP | QR_GLOBAL))) {
+    if (m <= WARP_MAX && n <= WARP_MAX &&
+        !(variant & (QR_NO_WARP | QR_GLOBAL | QR_NAIVE | QR_THREE_STAGE))) {
         p->kind = QR_KIND_WARP;
         p->threads = 128;
         p->resident = resident(d, p->threads, 0);
@@ -75,7 +76,11 @@ const char *qr_plan_make(qr_plan_t *p, const cuda_device_t *d, gb10_dtype_t dtyp
     p->t = !with_t                                               ? QR_T_NONE
            : (variant & QR_LATE_T) || !with_panels(k, nb, width) ? QR_T_LATE
                                                                  : QR_T_PANELS;
-    const int clusters = variant & QR_GLOBAL ? 0 : variant & QR_NO_CLUSTER ? 1 : d->max_cluster;
+    if (variant & QR_THREE_STAGE)
+        p->work = qr_aligned((size_t)(qr_panels((int)n, width) * width * width) * size);
+    const int clusters = variant & (QR_GLOBAL | QR_NAIVE) ? 0
+                         : variant & QR_NO_CLUSTER        ? 1
+                                                          : d->max_cluster;
     qr_shape_t shape = {.size = size,
                         .width = width,
                         .m = (int)m,
@@ -103,7 +108,8 @@ const char *qr_plan_make(qr_plan_t *p, const cuda_device_t *d, gb10_dtype_t dtyp
         shape.cluster = 1;
         shape.resident = 0;
         p->layout = qr_layout(&shape);
-        p->work = (size_t)qr_panels((int)n, width) * qr_slab_bytes(size, width, (int)m);
+        p->global = (size_t)qr_panels((int)n, width) * qr_slab_bytes(size, width, (int)m);
+        p->work += p->global;
         if (p->layout.total > d->shared_block)
             return "block size of T too large for the kernels";
     }

@@ -26,7 +26,7 @@ typedef struct qr_plan {
     qr_t_way_t t;
     unsigned most;
     qr_layout_t layout;
-    size_t work;
+    size_t work, global; /* global: of the slabs among them */
     uint32_t variant;
 } qr_plan_t;
 

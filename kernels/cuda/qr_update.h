@@ -54,13 +54,10 @@ template <class T> QR_INLINE void qr_products(const block_ctx<T> &x, const T *v,
     }
 }
 
-/* C <- C - V T^H V^H C in rows c0 .. m-1; ADJOINT 0: with T in the place of T^H. */
-template <class T, int ADJOINT = 1>
-QR_INLINE void qr_apply(const block_ctx<T> &x, const T *v, const T *t, T *c, int c0)
+/* y = -T^H sum, or -T sum when not ADJOINT; the caller's barrier makes it visible. */
+template <class T, int ADJOINT> QR_INLINE void qr_times_t(const block_ctx<T> &x, const T *t)
 {
-    enum { W = QR_WIDTH(T), COLS = W / 4, N = qr_chunk<T>::N, CHUNKS = COLS / N };
-    qr_products(x, v, c, c0);
-    __syncthreads();
+    enum { W = QR_WIDTH(T) };
     for (int e = x.tid; e < W * W; e += x.threads) {
         const int l = e / W, col = e % W;
         T sum = qr_zero<T>();
@@ -69,7 +66,12 @@ QR_INLINE void qr_apply(const block_ctx<T> &x, const T *v, const T *t, T *c, int
                           : qr_mac(t[q * W + l], x.s->sum[q * W + col], sum);
         x.s->y[e] = qr_neg(sum);
     }
-    __syncthreads();
+}
+
+/* C <- C + V y in rows c0 .. m-1. */
+template <class T> QR_INLINE void qr_add_product(const block_ctx<T> &x, const T *v, T *c, int c0)
+{
+    enum { W = QR_WIDTH(T), COLS = W / 4, N = qr_chunk<T>::N, CHUNKS = COLS / N };
     const int col = x.lane % 4 * COLS;
     T y[W][COLS];
 #pragma unroll
@@ -88,6 +90,17 @@ QR_INLINE void qr_apply(const block_ctx<T> &x, const T *v, const T *t, T *c, int
                 ci[e] = qr_mac(vi[l], y[l][e], ci[e]);
         qr_set_chunks<T, CHUNKS>(c, ci, i, col / N);
     }
+}
+
+/* C <- C - V T^H V^H C in rows c0 .. m-1; ADJOINT 0: with T in the place of T^H. */
+template <class T, int ADJOINT = 1>
+QR_INLINE void qr_apply(const block_ctx<T> &x, const T *v, const T *t, T *c, int c0)
+{
+    qr_products(x, v, c, c0);
+    __syncthreads();
+    qr_times_t<T, ADJOINT>(x, t);
+    __syncthreads();
+    qr_add_product(x, v, c, c0);
 }
 
 /* Columns of panel `p` of a block of T whose earlier panels are there: T12 = -T1 (V1^H V2) T2; and

@@ -73,7 +73,10 @@ static void counted(const qr_case_t *c, const batch_t *t)
                        cols * size % 16 == 0 && !(c->variant & QR_NO_TMA);
     cr_expect(boxes == (n->tensor_copies > 0), "%s: %d tensor copies", t->text,
               (int)n->tensor_copies);
-    if (c->nb < 8) /* T is read back */
+    if (c->variant & QR_THREE_STAGE)
+        cr_expect(n->global_read > read && n->global_written > written,
+                  "%s: three stages without a temporary", t->text);
+    if (c->nb < 8 || c->variant & QR_THREE_STAGE) /* T is read back; a temporary */
         return;
     cr_expect(n->global_read == read, "%s: %d bytes read, not %d", t->text, (int)n->global_read,
               (int)read);
@@ -152,6 +155,7 @@ Test(qr, block)
     EACH_CASE({GB10_S, 40, 35, 3, 32, QR_KIND_BLOCK, 0, 0, NULL, 0},
               {GB10_D, 20, 40, 2, 16, QR_KIND_BLOCK, 0, 0, NULL, 0},
               {GB10_Z, 40, 35, 2, 32, QR_KIND_BLOCK, QR_NO_TMA, 0, NULL, 0},
+              {GB10_S, 40, 48, 3, 16, QR_KIND_BLOCK, QR_THREE_STAGE, 0, NULL, 0},
               {GB10_C, 50, 33, 2, 32, QR_KIND_BLOCK, QR_STATIC, 0, NULL, 0},
               {GB10_Z, 36, 20, 2, 8, QR_KIND_BLOCK, 0, 0, NULL, 0},
               {GB10_D, 17, 17, 3, 32, QR_KIND_BLOCK, QR_NO_WARP, 0, "wide-range", 0},
@@ -166,6 +170,7 @@ Test(qr, cluster)
               {GB10_D, 70, 66, 1, 7, QR_KIND_CLUSTER, QR_STATIC, TIGHT, NULL, 0},
               {GB10_C, 66, 70, 2, 32, QR_KIND_CLUSTER, QR_NO_LOOKAHEAD, TIGHT, NULL, 0},
               {GB10_D, 66, 130, 2, 32, QR_KIND_CLUSTER, 0, TIGHTER, NULL, 0},
+              {GB10_C, 40, 66, 2, 8, QR_KIND_CLUSTER, QR_THREE_STAGE, TIGHT, NULL, 0},
               {GB10_C, 64, 64, 3, 16, QR_KIND_CLUSTER, QR_NO_LOOKAHEAD, TIGHTER, NULL, 0},
               {GB10_Z, 34, 64, 2, 16, QR_KIND_CLUSTER, 0, TIGHT, "wide-range", 0},
               {GB10_D, 40, 66, 3, 32, QR_KIND_CLUSTER, 0, TIGHT, "beyond-range", 0},
@@ -212,6 +217,9 @@ Test(qr, global)
 {
     EACH_CASE({GB10_S, 45, 20, 3, 32, QR_KIND_GLOBAL, QR_GLOBAL, 0, NULL, 0},
               {GB10_D, 20, 45, 2, 8, QR_KIND_GLOBAL, QR_GLOBAL, 0, NULL, 0},
+              {GB10_S, 37, 50, 2, 16, QR_KIND_GLOBAL, QR_NAIVE, 0, NULL, 0},
+              {GB10_C, 30, 25, 2, 8, QR_KIND_GLOBAL, QR_NAIVE, 0, "wide-range", 0},
+              {GB10_D, 25, 30, 3, 8, QR_KIND_GLOBAL, QR_GLOBAL | QR_THREE_STAGE, 0, NULL, 0},
               {GB10_Z, 300, 9, 1, 8, QR_KIND_GLOBAL, QR_GLOBAL, 50000, NULL, 0});
 }
 
@@ -271,7 +279,8 @@ static void q_case(const q_case_t *c)
     cr_assert(batch_geqrf(t, oracle) == GB10_OK);
     /* Something to multiply with: A's own numbers, over and over. */
     for (size_t at = 0; at < bytes; at += 4)
-        memcpy((char *)out[0].base + at, (char *)t->view[BATCH_A].base + at % (8 * (size_t)c->m), 4);
+        memcpy((char *)out[0].base + at, (char *)t->view[BATCH_A].base + at % (8 * (size_t)c->m),
+               4);
     memcpy(out[1].base, out[0].base, bytes);
     cr_assert(q_operation(oracle, c, t, &out[1]) == GB10_OK);
     EACH_RUN(run)
