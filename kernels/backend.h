@@ -14,10 +14,11 @@ typedef enum gb10_op_id {
     GB10_OP_FORM_Q = 2,
     GB10_OP_APPLY_Q = 3,
     GB10_OP_REPACK = 4,
-    GB10_OP_CHECK = 5,
-    GB10_OP_COMPARE_R = 6
+    GB10_OP_SYRK = 5,
+    GB10_OP_CHECK = 6,
+    GB10_OP_COMPARE_R = 7
 } gb10_op_id_t;
-enum { GB10_OPS = 5, GB10_OPS_ALL = 7 };
+enum { GB10_OPS = 6, GB10_OPS_ALL = 8 };
 
 /* One operation. Arguments are validated by gb10.c before any of these is called.
  *   supports: NULL when it can serve args, else the reason.

@@ -146,6 +146,23 @@ typedef struct gb10_apply_q_args {
 } gb10_apply_q_args_t;
 gb10_status_t gb10_apply_q(gb10_handle_t *handle, const gb10_apply_q_args_t *args);
 
+/* Symmetric rank-k update of one triangle: C <- alpha op(A) op(A)^T + beta C, without conjugation
+ * (BLAS csyrk, zsyrk); hermitian: C <- alpha op(A) op(A)^H + beta C with real alpha and beta
+ * (cherk, zherk). C is n x n. trans 'N'       op(A) = A, n x k trans 'T', 'C'  op(A) = A^T (A^H
+ * when hermitian), A is k x n; 'C' acts as 'T' when not hermitian, 'T' is not accepted when
+ * hermitian uplo 'U' or 'L': that triangle of C is read and written, the other one keeps its bits.
+ * alpha = 0: A is not read; beta = 0: C is not read; alpha = 0 (or k = 0) and beta = 1: C keeps its
+ * bits. The diagonal keeps its imaginary part; hermitian: it gets 0. Inf, NaN and overflow come out
+ * as in the complex definition, the products summed in the order of the reference BLAS: with 'N'
+ * alpha times the entry of column j first, with 'T' and 'C' alpha times the sum. */
+typedef struct gb10_syrk_args {
+    const gb10_view_t *A, *C;
+    double alpha[2], beta[2]; /* real and imaginary part; rounded to the type                     */
+    char uplo, trans;
+    int hermitian;
+} gb10_syrk_args_t;
+gb10_status_t gb10_syrk(gb10_handle_t *handle, const gb10_syrk_args_t *args);
+
 /* Measures how good a factorisation is, in the next precision (double for s and c, double-double
  * for d and z), with u = 2^-24 or 2^-53. Works on every backend's output; host memory only.
  *   level NORMS   column_norm_error, rdiag, structure, finiteness  O(mn)
@@ -243,6 +260,14 @@ gb10_status_t gb10_batched_geqrf_pointers(gb10_handle_t *handle, gb10_dtype_t dt
                                           int64_t n, void *const *A, int64_t lda, void *tau,
                                           void *T, int64_t ldt, int64_t nb, int64_t batch_count,
                                           gb10_mode_t precision_mode, uint8_t *info);
+
+/* BLAS-shaped csyrk (dtype GB10_C; any type works), column-major, one matrix after the other: A
+ * with lda >= max(1, n) for 'N', else max(1, k), C with ldc >= max(1, n); strides in elements. The
+ * single matrix is batch_count 1. */
+gb10_status_t gb10_batched_csyrk(gb10_handle_t *handle, gb10_dtype_t dtype, char uplo, char trans,
+                                 int64_t n, int64_t k, const double alpha[2], const void *A,
+                                 int64_t lda, int64_t strideA, const double beta[2], void *C,
+                                 int64_t ldc, int64_t strideC, int64_t batch_count);
 
 /* A packed batch (layout, width, group as in gb10_view_packed), factored in place: V\R in the
  * layout of A; tau and T as above. */

@@ -113,6 +113,39 @@ static gb10_status_t check_packed(const char *name, gb10_layout_t layout, int64_
     return GB10_OK;
 }
 
+gb10_status_t gb10_batched_csyrk(gb10_handle_t *handle, gb10_dtype_t dtype, char uplo, char trans,
+                                 int64_t n, int64_t k, const double alpha[2], const void *A,
+                                 int64_t lda, int64_t strideA, const double beta[2], void *C,
+                                 int64_t ldc, int64_t strideC, int64_t batch_count)
+{
+    if (!handle)
+        return GB10_ERR_INVALID;
+    gb10_error_t *err = gb10_handle_error(handle);
+    const int64_t rows = trans == 'N' ? n : k, cols = trans == 'N' ? k : n;
+    if (!alpha || !beta)
+        return GB10_FAIL(err, GB10_ERR_INVALID, "batched_csyrk: %s is null",
+                         alpha ? "beta" : "alpha");
+    if (n < 0 || k < 0 || batch_count < 0)
+        return GB10_FAIL(err, GB10_ERR_INVALID,
+                         "batched_csyrk: n = %" PRId64 ", k = %" PRId64 ", batch_count = %" PRId64
+                         " must not be negative",
+                         n, k, batch_count);
+    if (lda < (rows > 1 ? rows : 1) || ldc < (n > 1 ? n : 1))
+        return GB10_FAIL(err, GB10_ERR_INVALID,
+                         "batched_csyrk: lda = %" PRId64 ", ldc = %" PRId64
+                         " must be at least %" PRId64 " and %" PRId64,
+                         lda, ldc, rows > 1 ? rows : 1, n > 1 ? n : 1);
+    gb10_view_t a = columns_of(dtype, (void *)A, rows, cols, lda, strideA, batch_count);
+    gb10_view_t c = columns_of(dtype, C, n, n, ldc, strideC, batch_count);
+    gb10_syrk_args_t args = {.A = &a,
+                             .C = &c,
+                             .alpha = {alpha[0], alpha[1]},
+                             .beta = {beta[0], beta[1]},
+                             .uplo = uplo,
+                             .trans = trans};
+    return gb10_syrk(handle, &args);
+}
+
 gb10_status_t gb10_packed_batched_geqrf(gb10_handle_t *handle, gb10_layout_t layout, int64_t width,
                                         int64_t group, gb10_dtype_t dtype, int64_t m, int64_t n,
                                         void *A, void *tau, void *T, int64_t ldt, int64_t nb,

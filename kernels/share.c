@@ -54,6 +54,8 @@ static const fields_t fields_of[GB10_OPS_ALL] = {
     [GB10_OP_REPACK] = {.size = sizeof(gb10_repack_args_t),
                         .views = {VIEW(repack, from, IN), VIEW(repack, to, OUT)},
                         .arrays = {ARRAY(repack, scale), ARRAY(repack, info)}},
+    [GB10_OP_SYRK] = {.size = sizeof(gb10_syrk_args_t),
+                      .views = {VIEW(syrk, C, IN | OUT), VIEW(syrk, A, IN)}},
     [GB10_OP_CHECK] = {.size = sizeof(gb10_check_args_t),
                        .views = {VIEW(check, A, IN), VIEW(check, V, IN), VIEW(check, T, IN),
                                  VIEW(check, R, IN), VIEW(check, tau, IN)},
@@ -74,6 +76,7 @@ typedef union any_args {
     gb10_form_q_args_t form_q;
     gb10_apply_q_args_t apply_q;
     gb10_repack_args_t repack;
+    gb10_syrk_args_t syrk;
     gb10_check_args_t check;
     gb10_compare_r_args_t compare_r;
 } any_args_t;

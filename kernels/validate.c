@@ -389,6 +389,28 @@ cleanup:
     return status;
 }
 
+gb10_status_t gb10_validate_syrk(const gb10_syrk_args_t *args, gb10_error_t *err)
+{
+    gb10_status_t status = GB10_OK;
+    named_t C = {"syrk", "C", args->C}, A = {"syrk", "A", args->A};
+    GB10_TRY(check_view(C, err));
+    if (args->uplo != 'U' && args->uplo != 'L')
+        return INVALID(err, "syrk: uplo = %d must be 'U' or 'L'", args->uplo);
+    if (args->trans != 'N' && args->trans != 'C' && (args->trans != 'T' || args->hermitian))
+        return INVALID(err, "syrk: trans = %d must be 'N' or 'C' ('T' when not hermitian)",
+                       args->trans);
+    if (args->hermitian && (args->alpha[1] != 0 || args->beta[1] != 0))
+        return INVALID(err, "syrk: alpha = %g%+gi and beta = %g%+gi must be real when hermitian",
+                       args->alpha[0], args->alpha[1], args->beta[0], args->beta[1]);
+    GB10_TRY(check_view(A, err));
+    int64_t n = C.view->n, k = args->trans == 'N' ? A.view->n : A.view->m;
+    GB10_TRY(check_like(C, n, n, C, err));
+    GB10_TRY(check_like(A, args->trans == 'N' ? n : k, args->trans == 'N' ? k : n, C, err));
+    GB10_TRY(check_apart(C, A, err));
+cleanup:
+    return status;
+}
+
 static gb10_status_t check_host(named_t a, gb10_error_t *err)
 {
     if (a.view && !gb10_view_host(a.view))

@@ -13,6 +13,7 @@ gb10_status_t gb10_validate_repack(const gb10_repack_args_t *args, gb10_error_t 
 gb10_status_t gb10_validate_form_t(const gb10_form_t_args_t *args, gb10_error_t *err);
 gb10_status_t gb10_validate_form_q(const gb10_form_q_args_t *args, gb10_error_t *err);
 gb10_status_t gb10_validate_apply_q(const gb10_apply_q_args_t *args, gb10_error_t *err);
+gb10_status_t gb10_validate_syrk(const gb10_syrk_args_t *args, gb10_error_t *err);
 gb10_status_t gb10_validate_check(const gb10_check_args_t *args, gb10_error_t *err);
 gb10_status_t gb10_validate_compare_r(const gb10_compare_r_args_t *args, gb10_error_t *err);
 

@@ -76,6 +76,18 @@ OPERATION(form_t, V)
 OPERATION(form_q, V)
 OPERATION(apply_q, V)
 
+static gb10_status_t syrk_submit(void *state, const void *args, void *workspace, gb10_error_t *err)
+{
+    static void (*const body[GB10_DTYPES])(const gb10_syrk_args_t *) = {
+        gb10_ref_s_syrk, gb10_ref_d_syrk, gb10_ref_c_syrk, gb10_ref_z_syrk};
+    const gb10_syrk_args_t *a = args;
+    (void)state;
+    (void)workspace;
+    (void)err;
+    body[a->C->dtype](a);
+    return GB10_OK;
+}
+
 static gb10_status_t repack_submit(void *state, const void *args, void *workspace,
                                    gb10_error_t *err)
 {
@@ -106,5 +118,6 @@ const gb10_backend_t gb10_backend_cpu_ref = {
             [GB10_OP_FORM_T] = {.need = form_t_need, .submit = form_t_submit},
             [GB10_OP_FORM_Q] = {.need = form_q_need, .submit = form_q_submit},
             [GB10_OP_APPLY_Q] = {.need = apply_q_need, .submit = apply_q_submit},
-            [GB10_OP_REPACK] = {.submit = repack_submit, .layouts = GB10_ALL_LAYOUTS}},
+            [GB10_OP_REPACK] = {.submit = repack_submit, .layouts = GB10_ALL_LAYOUTS},
+            [GB10_OP_SYRK] = {.submit = syrk_submit}},
 };

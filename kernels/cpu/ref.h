@@ -17,7 +17,8 @@ size_t gb10_ref_apply_q_need(const gb10_apply_q_args_t *args);
     void gb10_ref_##letter##_geqrf(const gb10_geqrf_args_t *args, void *workspace);                \
     void gb10_ref_##letter##_form_t(const gb10_form_t_args_t *args, void *workspace);              \
     void gb10_ref_##letter##_form_q(const gb10_form_q_args_t *args, void *workspace);              \
-    void gb10_ref_##letter##_apply_q(const gb10_apply_q_args_t *args, void *workspace)
+    void gb10_ref_##letter##_apply_q(const gb10_apply_q_args_t *args, void *workspace);            \
+    void gb10_ref_##letter##_syrk(const gb10_syrk_args_t *args)
 GB10_REF_DECLARE(s);
 GB10_REF_DECLARE(d);
 GB10_REF_DECLARE(c);

@@ -424,3 +424,75 @@ void NAME(apply_q)(const gb10_apply_q_args_t *args, void *workspace)
         store(C, q.c, right);
     }
 }
+
+/* ---- rank-k update: the complex definition in working precision, each operation rounded, so that
+ * overflow, Inf and NaN come out as it has them ---- */
+
+static elem_t product(elem_t a, elem_t b)
+{
+    elem_t r = elem(0);
+#if COMPLEX
+    r.p[0] = a.p[0] * b.p[0] - a.p[1] * b.p[1];
+    r.p[1] = a.p[0] * b.p[1] + a.p[1] * b.p[0];
+#else
+    r.p[0] = a.p[0] * b.p[0];
+#endif
+    return r;
+}
+
+static elem_t plus(elem_t a, elem_t b)
+{
+    for (int q = 0; q < PARTS; q++)
+        a.p[q] += b.p[q];
+    return a;
+}
+
+static elem_t number(const double x[2])
+{
+    elem_t r = elem((REAL)x[0]);
+    if (COMPLEX)
+        r.p[PARTS - 1] = (REAL)x[1];
+    return r;
+}
+
+/* Entry (i, j) of C: op(A) has rows i and j of `a`. */
+static elem_t syrk_entry(const gb10_syrk_args_t *args, cells_t a, int64_t i, int64_t j, elem_t old)
+{
+    elem_t alpha = number(args->alpha), beta = number(args->beta), sum = elem(0);
+    bool first = args->trans == 'N', one = beta.p[0] == 1 && (!COMPLEX || beta.p[PARTS - 1] == 0);
+    elem_t c = is_zero(beta) ? elem(0) : one ? old : product(beta, old);
+    for (int64_t l = 0; l < a.n && !is_zero(alpha); l++) {
+        elem_t x = a.p[i * a.rs + l * a.cs], y = a.p[j * a.rs + l * a.cs];
+        if (args->hermitian && first)
+            y = conjugate(y);
+        else if (args->hermitian)
+            x = conjugate(x);
+        if (first)
+            c = plus(c, product(product(alpha, y), x));
+        else
+            sum = plus(sum, product(x, y));
+    }
+    if (!first && a.n > 0 && !is_zero(alpha))
+        c = plus(product(alpha, sum), c);
+    if (args->hermitian && i == j && COMPLEX)
+        c.p[PARTS - 1] = 0;
+    return c;
+}
+
+void NAME(syrk)(const gb10_syrk_args_t *args)
+{
+    elem_t alpha = number(args->alpha), beta = number(args->beta);
+    int64_t n = args->C->n, k = args->trans == 'N' ? args->A->n : args->A->m;
+    bool one = beta.p[0] == 1 && (!COMPLEX || beta.p[PARTS - 1] == 0);
+    if ((is_zero(alpha) || k == 0) && one)
+        return;
+    for (int64_t b = 0; b < args->C->count; b++) {
+        cells_t C = cells_of(args->C, b), A = cells_of(args->A, b);
+        A = args->trans == 'N' ? A : transposed(A);
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t i = args->uplo == 'U' ? 0 : j; i < (args->uplo == 'U' ? j + 1 : n); i++) {
+                elem_t *c = &C.p[i * C.rs + j * C.cs];
+                *c = syrk_entry(args, A, i, j, *c);
+            }
+    }
+}

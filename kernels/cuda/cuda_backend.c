@@ -339,6 +339,63 @@ Q_OPERATION(form_t)
 Q_OPERATION(form_q)
 Q_OPERATION(apply_q)
 
+/* ---- rank-k update ---- */
+
+static cuda_call_t syrk_call(const gb10_syrk_args_t *a)
+{
+    const bool reads = a->alpha[0] != 0 || a->alpha[1] != 0;
+    return (cuda_call_t){.view = {a->C, a->A}, .in = reads ? 3u : 1u, .out = 1u, .args = a};
+}
+
+static const char *syrk_supports(const void *args)
+{
+    const gb10_syrk_args_t *a = args;
+    const cuda_device_t *d = device_known();
+    const cuda_call_t call = syrk_call(a);
+    if (!d)
+        return no_answer;
+    return a->C->n > INT32_MAX - 64 || a->A->m > INT32_MAX || a->A->n > INT32_MAX
+               ? "the matrix is too large for the kernels"
+               : cuda_obstacle(d, &call);
+}
+
+static gb10_status_t syrk_start(const cuda_call_t *c, const cuda_flight_t *f, gb10_error_t *err)
+{
+    const gb10_syrk_args_t *a = c->args;
+    const unsigned *most = c->plan;
+    const int first = a->trans == 'N';
+    syrk_args_t args = {.A = f->view[1],
+                        .C = f->view[0],
+                        .alpha = {a->alpha[0], a->alpha[1]},
+                        .beta = {a->beta[0], a->beta[1]},
+                        .n = narrow(a->C->n),
+                        .k = narrow(first ? a->A->n : a->A->m),
+                        .upper = a->uplo == 'U',
+                        .scale_first = first,
+                        .hermitian = a->hermitian,
+                        .count = f->count};
+    if (!first) {
+        args.A.rs = f->view[1].cs;
+        args.A.cs = f->view[1].rs;
+    }
+    return syrk_launch(a->C->dtype, *most, &args, f->stream, err);
+}
+
+static gb10_status_t syrk_submit(void *state, const void *args, void *workspace, gb10_error_t *err)
+{
+    const gb10_syrk_args_t *a = args;
+    state_t *s = state;
+    const unsigned most = (unsigned)(4 * s->device.processors);
+    const bool nothing = (a->alpha[0] == 0 && a->alpha[1] == 0) || a->A->m == 0 || a->A->n == 0;
+    (void)workspace;
+    if (a->C->count < 1 || a->C->n < 1 || (nothing && a->beta[0] == 1 && a->beta[1] == 0))
+        return GB10_OK;
+    cuda_call_t call = syrk_call(a);
+    call.plan = &most;
+    call.start = syrk_start;
+    return run(s, &call, err);
+}
+
 /* ---- repack ---- */
 
 /* Only where the device reaches both sides: a copy to it and back would be the longer way. */
@@ -402,6 +459,7 @@ const gb10_backend_t gb10_backend_cuda = {
             [GB10_OP_FORM_T] = {.supports = form_t_supports, .submit = form_t_submit},
             [GB10_OP_FORM_Q] = {.supports = form_q_supports, .submit = form_q_submit},
             [GB10_OP_APPLY_Q] = {.supports = apply_q_supports, .submit = apply_q_submit},
+            [GB10_OP_SYRK] = {.supports = syrk_supports, .submit = syrk_submit},
             [GB10_OP_REPACK] = {.supports = repack_supports,
                                 .submit = repack_submit,
                                 .layouts = GB10_ALL_LAYOUTS}},

@@ -123,7 +123,6 @@ SIMT_KERNEL(qr_apply_blocks, SIMT_BOUNDS(32 * QR_WARPS, sizeof(T) == 16 ? 1 : 2)
         __syncthreads();
         if (!a.form)
             (void)qr_prepare(x, &nonfinite);
-        __syncthreads();
         all_pieces(x, a, b, first);
         store(x, a, C, first);
         __syncthreads();
@@ -140,7 +139,6 @@ template <class T> SIMT_KERNEL(qr_form_t, 32 * QR_WARPS, a, qr_apply_args_t)
         const qr_cells<T> tau = qr_matrix<T>(a.tau, b, a.k, 1);
         for (int j = x.tid; j < a.k; j += x.threads)
             simt_store(qr_at(t, j % rows, j), simt_load(qr_at(tau, j, 0)));
-        __syncthreads();
         for (int first = 0; first < a.k; first += rows)
             qr_late_block(x, t, first, [&](int i, int j) {
                 return i == j ? qr_one<T>() : simt_load(qr_at(V, i, j));

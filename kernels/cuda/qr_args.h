@@ -82,6 +82,15 @@ typedef struct qr_repack_args {
     int along, across, turn;
 } qr_repack_args_t;
 
+/* C <- alpha op(A) op(A)^T + beta C; see gb10_syrk. A as op(A), n x k: for 'T' and 'C' its strides
+ * are exchanged. scale_first: alpha times the entry of column j, as with 'N'. */
+typedef struct syrk_args {
+    qr_view_t A, C;
+    double alpha[2], beta[2];
+    int32_t n, k, upper, scale_first, hermitian;
+    int64_t count;
+} syrk_args_t;
+
 #ifdef __cplusplus
 }
 #endif

@@ -45,8 +45,8 @@ template <class T> QR_INLINE void load_boxes(block_ctx<T> &x, const qr_args_t &a
         PIECES = sizeof(T) == 16 ? 2 : 1
     }; /* the map's elements have 8 bytes */
     const int panels = qr_panels(x.n, W);
-    simt_proxy_fence();
-    __syncthreads();
+    simt_proxy_fence(); /* redundant on the CPU, which orders a copy's writes after all before it */
+    __syncthreads();    /* redundant likewise: every thread's fence comes before the copies */
     if (x.tid == 0) {
         int mine = 0;
         for (int p = 0; p < panels; p++)

@@ -31,6 +31,10 @@ gb10_status_t qr_repack_launch(unsigned most, const gb10_view_t *from, const gb1
                                const int32_t *scale, uint8_t *info, void *stream,
                                gb10_error_t *err);
 
+/* syrk.cu */
+gb10_status_t syrk_launch(gb10_dtype_t dtype, unsigned most, const syrk_args_t *args, void *stream,
+                          gb10_error_t *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -59,9 +59,9 @@ run_one() {
 }
 export -f run_one
 # The longest first, so that they do not run alone at the end.
-cd "$build/arm64/plain/tests" || exit 1
+tests=$build/arm64/plain/tests
 {
-    echo kernels/test_geqrf
-    echo kernels/test_lapack
-    find . -name 'test_*' -type f ! -name '*.[od]' ! -name test_geqrf ! -name test_lapack
+    echo "$tests/kernels/test_geqrf"
+    echo "$tests/kernels/test_lapack"
+    find "$tests" -name 'test_*' -type f ! -name '*.[od]' ! -name test_geqrf ! -name test_lapack
 } | xargs -P "$(nproc)" -I{} bash -c 'run_one {}'
