@@ -262,7 +262,7 @@ install: all ## install program, library, header, man page and pkg-config file b
 	ln -sf libgb10qr.so.0 $(DESTDIR)$(prefix)/lib/libgb10qr.so
 	awk '/^#include "kernels/ { gsub(/"/, "", $$2); while ((getline line < $$2) > 0) print line; next } 1' kernels/gb10.h > $(DESTDIR)$(prefix)/include/gb10.h
 	install -m 644 app/fugu.1 $(DESTDIR)$(prefix)/share/man/man1/
-	printf 'prefix=%s\nName: gb10qr\nDescription: batched Householder QR\nVersion: 0.1.0\nLibs: -L$${prefix}/lib -lgb10qr -lm -pthread\nCflags: -I$${prefix}/include\n' '$(prefix)' > $(DESTDIR)$(prefix)/lib/pkgconfig/gb10qr.pc
+	printf 'prefix=%s\nName: gb10qr\nDescription: batched Householder QR\nVersion: 0.1.0\nLibs: -L$${prefix}/lib -lgb10qr -lm -pthread\nLibs.private: $(CUDA_LIBS) -ldl\nCflags: -I$${prefix}/include\n' '$(prefix)' > $(DESTDIR)$(prefix)/lib/pkgconfig/gb10qr.pc
 .PHONY: uninstall
 uninstall: ## remove what install put there
 	cd $(DESTDIR)$(prefix) && rm -f bin/fugu lib/libgb10qr.a lib/libgb10qr.so lib/libgb10qr.so.0 lib/pkgconfig/gb10qr.pc include/gb10.h share/man/man1/fugu.1
