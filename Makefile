@@ -166,9 +166,9 @@ bench: all ## make the peers that can be had, measure fugu and them, write build
 
 # CUDA kernels on the CPU: C++17 against a runtime of fibers. The runtime is never compiled with
 # ThreadSanitizer, it tells it what the threads of a kernel do.
-SIMT_SRC := $(filter-out tests/simt/test_%.c,$(wildcard tests/simt/*.c))
+SIMT_SRC := $(filter-out tests/simt/test_%.c tests/simt/gpu_%.c,$(wildcard tests/simt/*.c))
 KERNEL_CU := $(filter-out kernels/cuda/launch.cu kernels/cuda/cuda_device.cu,$(CUDA_CU))
-SIMT_CU := $(wildcard tests/simt/*.cu)
+SIMT_CU := $(wildcard tests/simt/simt_*.cu)
 SIMT_EXE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/simt/test_*.c))
 SIMT_OBJ := $(patsubst %,$(BUILD)/simt/%.o,$(SIMT_SRC) $(SIMT_CU) kernels/core/status.c)
 $(BUILD)/simt/%.cu.o: %.cu
@@ -197,6 +197,16 @@ $(BUILD)/simt/fugu: $(call obj,$(APP_SRC) $(IO_SRC) $(MPI_SRC)) $(BUILD)/simt/li
 .PHONY: simt-build simt-programs
 simt-programs: $(SIMT_EXE)
 simt-build: simt-programs $(SIMT_TEST_EXE) $(BUILD)/simt/fugu
+
+# The same tests on a GPU, and times: CUDA and libc alone.
+GPU_EXE := $(addprefix $(BUILD)/gpu/,$(addprefix tests/simt/,test_simt_cases test_simt_qr test_simt_vectors gpu_time) $(addprefix tests/kernels/,test_geqrf test_policies test_layouts test_apply))
+GPU_OBJ := $(addprefix $(BUILD)/,obj/tests/simt/gpu_run.cu.o obj/tests/simt/simt_cases.cu.o simt/tests/simt/simt_tensor.c.o simt/tests/support/batch.c.o libgb10qr.a)
+$(GPU_EXE): $(BUILD)/gpu/%: $(BUILD)/simt/%.c.o $(GPU_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm -ldl -pthread
+.PHONY: gpu-check
+gpu-check: $(if $(filter 1,$(CUDA)),$(GPU_EXE)) ## run and time every kernel on the GPU here, against the CPU
+	@tests/simt/gpu_check.sh $(BUILD)
 
 # Whether the PTX assembles: cubins for both chips, without calls into the driver.
 CUBINS := $(foreach a,$(CUDA_ARCHS),$(patsubst %.cu,$(BUILD)/cubin/%.$(a).cubin,$(KERNEL_CU) tests/simt/simt_cases.cu))

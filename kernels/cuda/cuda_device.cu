@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static gb10_status_t failed(cudaError_t code, const char *what, gb10_error_t *err)
@@ -46,7 +47,8 @@ gb10_status_t cuda_device_query(cuda_device_t *d, gb10_error_t *err)
     d->processors = p.multiProcessorCount;
     d->threads_processor = p.maxThreadsPerMultiProcessor;
     d->blocks_processor = p.maxBlocksPerMultiProcessor;
-    d->shared_block = p.sharedMemPerBlockOptin;
+    const char *shared = getenv("FUGU_CUDA_SHARED");
+    d->shared_block = shared && atoi(shared) > 0 ? (size_t)atoi(shared) : p.sharedMemPerBlockOptin;
     d->shared_processor = p.sharedMemPerMultiprocessor;
     d->memory = p.totalGlobalMem;
     d->max_cluster = clusters ? 8 : 1;

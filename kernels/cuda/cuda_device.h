@@ -22,6 +22,8 @@ typedef struct cuda_device {
 /* NULL when there is a device that the kernels run on, else the reason. */
 const char *cuda_device_probe(void);
 
+/* For tests FUGU_CUDA_SHARED in the environment is another number of bytes that a block may have
+ * (shared_block): less makes clusters of small matrices, more a launch that fails. 0: no other. */
 gb10_status_t cuda_device_query(cuda_device_t *device, gb10_error_t *err);
 
 /* Streams are opaque; NULL allowed to close. */

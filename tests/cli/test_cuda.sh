@@ -26,7 +26,7 @@ same mid-qr.h5 k.h5
 expect 0 "$simt" info mid-qr.h5
 says out.txt 'backend cuda'
 # A device that fails ends the run with its message, and no file that looks whole.
-expect 3 env SIMT_SHARED=999999 "$simt" qr large.h5 -o bad.h5 -q --backend cuda
+expect 3 env FUGU_CUDA_SHARED=999999 "$simt" qr large.h5 -o bad.h5 -q --backend cuda
 one_line 'backend cuda.*shared memory'
 absent bad.h5
 # Without a GPU: said plainly when cuda is asked for, passed over by auto.

@@ -1,7 +1,6 @@
 /* The device of the cuda backend when kernels run on the CPU: memory is the host's, streams do all
  * at once. SIMT_DIRECT=1 (the default) says that kernels read host memory themselves, 0 that
- * batches are copied; SIMT_ARCH=121 or 90 says whose limits hold, SIMT_SHARED another number of
- * bytes that a block may have (0: no other). */
+ * batches are copied; SIMT_ARCH=121 or 90 says whose limits hold. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@ const char *cuda_device_probe(void)
 gb10_status_t cuda_device_query(cuda_device_t *d, gb10_error_t *err)
 {
     const simt_options_t o = simt_options_default();
-    const char *direct = getenv("SIMT_DIRECT"), *shared = getenv("SIMT_SHARED");
+    const char *direct = getenv("SIMT_DIRECT"), *shared = getenv("FUGU_CUDA_SHARED");
     const int hopper = o.arch == 90;
     (void)err;
     memset(d, 0, sizeof *d);

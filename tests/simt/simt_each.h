@@ -1,7 +1,7 @@
 /* Runs the body of a test in every schedule: forward, reverse, and the random ones with some seeds.
  * SIMT_SCHEDULE or SIMT_SEED in the environment choose one run (the default options then), as does
  * FUGU_TEST_SHORT: forward and reverse only. A test that fails is told its schedule and seed; one
- * that ends prints what its last run executed. */
+ * that ends prints what its last run executed. On a GPU there is one run. */
 #ifndef TESTS_SIMT_SIMT_EACH_H
 #define TESTS_SIMT_SIMT_EACH_H
 
@@ -22,7 +22,7 @@ static each_state_t each_now;
 /* A body that left its loop has failed. */
 static inline void each_left(void)
 {
-    if (each_now.running)
+    if (each_now.running && !simt_on_gpu())
         printf("in schedule %s, seed %llu\n", simt_schedule_name(each_now.options.schedule),
                (unsigned long long)each_now.options.seed);
     each_now.running = false;
@@ -30,6 +30,8 @@ static inline void each_left(void)
 
 static inline void each_print(void)
 {
+    if (simt_on_gpu())
+        return;
     const simt_counters_t *n = simt_counters();
     const struct {
         const char *name;
@@ -67,7 +69,7 @@ static inline int each_run(int i)
     if (i == 0)
         each_left();
     simt_options_t o = simt_options_default();
-    bool chosen = getenv("SIMT_SCHEDULE") || getenv("SIMT_SEED");
+    bool chosen = simt_on_gpu() || getenv("SIMT_SCHEDULE") || getenv("SIMT_SEED");
     each_now.running = i < (chosen ? 1 : getenv("FUGU_TEST_SHORT") ? 2 : 2 + 2 * EACH_SEEDS);
     if (!each_now.running) {
         each_print();

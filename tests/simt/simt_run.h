@@ -1,5 +1,6 @@
 /* What a test sees of the runtime that executes kernels on the CPU: how to run, what was counted,
- * what went wrong. One thread of the process uses it at a time. */
+ * what went wrong. One thread of the process uses it at a time. On a GPU (gpu_run.cu) options are
+ * the device's, nothing is counted and there is no report. */
 #ifndef TESTS_SIMT_SIMT_RUN_H
 #define TESTS_SIMT_SIMT_RUN_H
 
@@ -9,6 +10,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Whether kernels run on a GPU. */
+int simt_on_gpu(void);
 
 /* Which ready thread runs next. Forward: lowest block, warp, lane first; reverse: highest first;
  * random: any; priority: warps in a random fixed order. Forward and reverse finish asynchronous

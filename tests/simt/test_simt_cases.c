@@ -1,23 +1,60 @@
 /* The small kernels give what a loop on the host gives, in every schedule, and did what they claim
- * to have done (counters). */
+ * to have done (counters, on the CPU). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/simt/simt_cases.h"
 #include "tests/simt/simt_each.h"
+#include "tests/simt/simt_memory.h"
 #include "tests/support/test.h"
 
 static gb10_error_t err;
 
-/* The report of a failed launch is the message. */
+/* Waits for the end. The report of a failed launch is the message. */
 #define GOOD(call)                                                                                 \
     do {                                                                                           \
         memset(&err, 0, sizeof err);                                                               \
         gb10_status_t status_ = (call);                                                            \
-        cr_assert(status_ == GB10_OK, "%s", simt_report());                                        \
+        if (status_ == GB10_OK)                                                                    \
+            status_ = simt_wait(&err);                                                             \
+        cr_assert(status_ == GB10_OK, "%s", *simt_report() ? simt_report() : err.message);         \
     } while (0)
-#define RAN(counter) cr_expect_gt(simt_counters()->counter, 0, "nothing counted")
+#define RAN(counter) cr_expect(simt_on_gpu() || simt_counters()->counter > 0, "nothing counted")
+#define COUNTED(counter, number)                                                                   \
+    cr_assert(simt_on_gpu() || simt_counters()->counter == (number), "%llu",                       \
+              (unsigned long long)simt_counters()->counter)
+
+/* Memory of the test that runs: what it leaves behind when it fails, the next one gives back. */
+static struct {
+    void *p;
+    size_t bytes;
+} taken[64];
+static int takings;
+
+static void *take(size_t bytes)
+{
+    void *p = simt_new(bytes);
+    cr_assert(p && takings < (int)(sizeof taken / sizeof *taken), "no memory");
+    taken[takings].p = p;
+    taken[takings++].bytes = bytes;
+    return p;
+}
+
+static void give_back(void)
+{
+    while (takings > 0)
+        simt_free(taken[--takings].p);
+}
+
+/* Poison again, so that no result is an earlier launch's. */
+static void *spoil(void *p)
+{
+    for (int i = 0; i < takings; i++)
+        if (taken[i].p == p)
+            memset(p, 0xa5, taken[i].bytes);
+    return p;
+}
 
 /* Small integers: every order of a sum is exact. The period divides no tile: tiles that take each
  * other's place must differ. */
@@ -28,8 +65,7 @@ static float small(int i)
 
 static float *floats(int n)
 {
-    float *x = aligned_alloc(64, ((size_t)n * sizeof *x + 63) / 64 * 64);
-    cr_assert(x);
+    float *x = take((size_t)n * sizeof *x);
     for (int i = 0; i < n; i++)
         x[i] = small(i);
     return x;
@@ -38,9 +74,9 @@ static float *floats(int n)
 Test(cases, shuffle)
 {
     enum { N = 9 };
-    float f[2 * 64 * N], of[2 * N];
-    double d[2 * 64 * N], od[2 * N];
-    long long q[64 * N], oq[N];
+    float *f = take(2 * 64 * N * sizeof *f), *of = take(2 * N * sizeof *of);
+    double *d = take(2 * 64 * N * sizeof *d), *od = take(2 * N * sizeof *od);
+    long long *q = take(64 * N * sizeof *q), *oq = take(N * sizeof *oq);
     for (int i = 0; i < 2 * 64 * N; i++)
         f[i] = small(i), d[i] = small(i), q[i / 2] = small(i / 2);
     EACH_RUN(run)
@@ -50,9 +86,9 @@ Test(cases, shuffle)
         case_args_t a = {.x = which == 4 ? (void *)q
                               : single   ? (void *)f
                                          : (void *)d,
-                         .out = which == 4 ? (void *)oq
-                                : single   ? (void *)of
-                                           : (void *)od,
+                         .out = spoil(which == 4 ? (void *)oq
+                                      : single   ? (void *)of
+                                                 : (void *)od),
                          .n = N,
                          .which = which};
         GOOD(case_shuffle(&a, &err));
@@ -65,16 +101,18 @@ Test(cases, shuffle)
         RAN(shuffles);
         RAN(votes);
     }
+    give_back();
 }
 
 Test(cases, prefix)
 {
     enum { N = 1000 };
-    float *x = floats(N), out[N], sum;
+    float *x = floats(N), *out = take(N * sizeof *out), sum;
+    unsigned *positive = take(sizeof *positive);
     EACH_RUN(run)
     {
-        unsigned positive, expected = 0;
-        case_args_t a = {.x = x, .out = out, .words = &positive, .n = N};
+        unsigned expected = 0;
+        case_args_t a = {.x = x, .out = spoil(out), .words = spoil(positive), .n = N};
         GOOD(case_prefix(&a, &err));
         sum = 0;
         for (int i = 0; i < N; i++) {
@@ -82,37 +120,37 @@ Test(cases, prefix)
             expected += x[i] > 0;
             cr_assert_eq(out[i], sum, "%d: %g, not %g", i, (double)out[i], (double)sum);
         }
-        cr_assert_eq(positive, expected);
-        cr_assert_eq(simt_counters()->global_read, N * sizeof(float));
-        cr_assert_eq(simt_counters()->global_written, (N + 1) * sizeof(float));
+        cr_assert_eq(*positive, expected);
+        COUNTED(global_read, N * sizeof(float));
+        COUNTED(global_written, (N + 1) * sizeof(float));
         RAN(block_barriers);
     }
-    free(x);
+    give_back();
 }
 
 Test(cases, cluster)
 {
     enum { N = 2000 };
-    float *x = floats(N);
+    float *x = floats(N), *out = take(8 * sizeof *out);
+    unsigned *words = take(64 * sizeof *words);
     EACH_RUN(run)
     {
-        float out[8], sum[2] = {0};
-        case_args_t a = {.x = x, .out = out, .n = N};
+        float sum[2] = {0};
+        case_args_t a = {.x = x, .out = spoil(out), .n = N};
         GOOD(case_cluster_sum(&a, &err));
         for (int i = 0; i < N; i++)
             sum[i / 64 % 8 / 4] += x[i];
         for (int b = 0; b < 8; b++)
             cr_assert_eq(out[b], sum[b / 4], "block %d: %g", b, (double)out[b]);
-        unsigned words[64];
-        a = (case_args_t){.words = words};
+        a = (case_args_t){.words = spoil(words)};
         GOOD(case_cluster_split(&a, &err));
         for (unsigned i = 0; i < 64; i++) {
             unsigned block = i / 4 % 8 / 4 * 4 + i % 4, row = i / 32;
             cr_assert_eq(words[i], block + 10 * row, "%u: %u", i, words[i]);
         }
-        cr_assert_eq(simt_counters()->cluster_barriers, 2 * 2 + 4 * 2);
+        COUNTED(cluster_barriers, 2 * 2 + 4 * 2);
     }
-    free(x);
+    give_back();
 }
 
 Test(cases, pipeline)
@@ -126,23 +164,21 @@ Test(cases, pipeline)
         GOOD(case_pipeline(&a, &err));
         for (int i = 0; i < N; i++)
             cr_assert_eq(out[i], 2 * x[i] + 1, "%d: %g", i, (double)out[i]);
-        cr_assert_eq(simt_counters()->bulk_copies, 2 * N / 256);
-        cr_assert_eq(simt_counters()->global_read, N * sizeof(float));
+        COUNTED(bulk_copies, 2 * N / 256);
+        COUNTED(global_read, N * sizeof(float));
         RAN(mbar_waits);
         RAN(proxy_fences);
     }
-    free(x);
-    free(out);
+    give_back();
 }
 
 Test(cases, ring)
 {
     enum { ROUNDS = 9 };
-    float *x = floats(256);
+    float *x = floats(256), *out = take(256 * sizeof *out);
     EACH_RUN(run)
     {
-        float out[256];
-        case_args_t a = {.x = x, .out = out, .n = ROUNDS};
+        case_args_t a = {.x = x, .out = spoil(out), .n = ROUNDS};
         GOOD(case_ring(&a, &err));
         for (int i = 0; i < 256; i++) {
             float v = x[((i / 64 + 4 * ROUNDS - ROUNDS) % 4) * 64 + i % 64];
@@ -150,21 +186,22 @@ Test(cases, ring)
                 v += (float)((i / 64 + 4 * ROUNDS - r) % 4);
             cr_assert_eq(out[i], v, "%d: %g, not %g", i, (double)out[i], (double)v);
         }
-        cr_assert_eq(simt_counters()->bulk_copies, 4 * ROUNDS);
-        cr_assert_eq(simt_counters()->mbar_arrivals, 2 * 4 * ROUNDS);
+        COUNTED(bulk_copies, 4 * ROUNDS);
+        COUNTED(mbar_arrivals, 2 * 4 * ROUNDS);
     }
-    free(x);
+    give_back();
 }
 
 Test(cases, queue)
 {
     enum { N = 40 };
-    float *x = floats(N);
+    float *x = floats(N), *out = take(N * sizeof *out);
+    unsigned *words = take((N + 1) * sizeof *words);
     EACH_RUN(run)
     {
-        float out[N], sum = 0;
-        unsigned words[N + 1] = {0};
-        case_args_t a = {.x = x, .out = out, .words = words, .n = N};
+        float sum = 0;
+        memset(words, 0, (N + 1) * sizeof *words);
+        case_args_t a = {.x = x, .out = spoil(out), .words = words, .n = N};
         GOOD(case_queue(&a, &err));
         for (int i = 0; i < N; i++) {
             sum += x[i];
@@ -172,47 +209,53 @@ Test(cases, queue)
         }
         cr_assert_eq(words[0], N + 6, "each of 6 blocks finds the queue empty once");
     }
-    free(x);
+    give_back();
 }
 
 Test(cases, lock)
 {
+    float *out = take(sizeof *out);
+    unsigned *words = take(10 * sizeof *words);
     EACH_RUN(run)
     {
-        float out = 0;
-        _Alignas(8) unsigned words[10] = {0, 0, 0, 100};
-        case_args_t a = {.out = &out, .words = words, .n = 2};
+        *out = 0;
+        memset(words, 0, 10 * sizeof *words);
+        words[3] = 100;
+        case_args_t a = {.out = out, .words = words, .n = 2};
         GOOD(case_lock(&a, &err));
-        cr_assert_eq(out, 2 * 256);
+        cr_assert_eq(*out, 2 * 256);
         cr_assert(words[2] == 63 && words[3] == 0 && words[4] == 15 && words[5] == 1 &&
                   words[8] == 7);
         double half;
         memcpy(&half, &words[6], sizeof half);
         cr_assert_eq(half, 128);
     }
+    give_back();
 }
 
 /* Operands with few bits: exact in every format, and so is the sum. */
 Test(cases, mma)
 {
     static const int depth[5] = {8, 16, 32, 32, 4};
+    float *x = floats(512), *y = floats(256), *z = floats(128), *out = floats(128);
+    double *dx = take(512 * sizeof *dx), *dy = take(256 * sizeof *dy);
+    double *dz = take(128 * sizeof *dz), *dout = take(128 * sizeof *dout);
+    int *ix = take(512 * sizeof *ix), *iy = take(256 * sizeof *iy);
+    int *iz = take(128 * sizeof *iz), *iout = take(128 * sizeof *iout);
     EACH_RUN(run)
     for (int which = 0; which < 5; which++) {
         const int k = depth[which], rows = which == 4 ? 8 : 16;
-        float x[512], y[256], z[128], out[128];
-        double dx[512], dy[256], dz[128], dout[128];
-        int ix[512], iy[256], iz[128], iout[128];
         for (int i = 0; i < 512; i++)
             x[i] = (float)(ix[i] = (i * 29 + 3) % 15 - 7), dx[i] = x[i];
         for (int i = 0; i < 256; i++)
             y[i] = (float)(iy[i] = (i * 17 + 5) % 13 - 6), dy[i] = y[i];
         for (int i = 0; i < 128; i++)
             z[i] = (float)(iz[i] = i * 7 % 101), dz[i] = z[i];
-        case_args_t a = {.x = x, .y = y, .z = z, .out = out, .which = which};
+        case_args_t a = {.x = x, .y = y, .z = z, .out = spoil(out), .which = which};
         if (which == 2)
-            a = (case_args_t){.x = ix, .y = iy, .z = iz, .out = iout, .which = which};
+            a = (case_args_t){.x = ix, .y = iy, .z = iz, .out = spoil(iout), .which = which};
         if (which == 4)
-            a = (case_args_t){.x = dx, .y = dy, .z = dz, .out = dout, .which = which};
+            a = (case_args_t){.x = dx, .y = dy, .z = dz, .out = spoil(dout), .which = which};
         GOOD(case_mma(&a, &err));
         for (int i = 0; i < rows * 8; i++) {
             double sum = dz[i], got = which == 2 ? iout[i] : which == 4 ? dout[i] : (double)out[i];
@@ -223,17 +266,18 @@ Test(cases, mma)
         }
         RAN(mma);
     }
+    give_back();
 }
 
 Test(cases, ldmatrix)
 {
     enum { N = 3 };
-    _Alignas(16) uint16_t x[N][16][16], out[N][16][16];
+    uint16_t(*x)[16][16] = take(N * sizeof *x), (*out)[16][16] = take(N * sizeof *out);
     for (int i = 0; i < N * 256; i++)
         x[i / 256][i / 16 % 16][i % 16] = (uint16_t)(i * 40503);
     EACH_RUN(run)
     for (int which = 0; which < 2; which++) {
-        case_args_t a = {.x = x, .out = out, .n = N, .which = which};
+        case_args_t a = {.x = x, .out = spoil(out), .n = N, .which = which};
         GOOD(case_ldmatrix(&a, &err));
         for (int i = 0; i < N * 256; i++) {
             int m = i / 256, r = i / 16 % 16, c = i % 16;
@@ -242,23 +286,24 @@ Test(cases, ldmatrix)
         }
         RAN(ldmatrix);
     }
+    give_back();
 }
 
 Test(cases, cp_async)
 {
     enum { N = 5, PITCH = 132 };
-    float *x = floats(N * PITCH), out[N * 128];
+    float *x = floats(N * PITCH), *out = take(N * 128 * sizeof *out);
     EACH_RUN(run)
     {
-        case_args_t a = {.x = x, .out = out, .n = N};
+        case_args_t a = {.x = x, .out = spoil(out), .n = N};
         GOOD(case_cp_async(&a, &err));
         for (int i = 0; i < N * 128; i++) {
             const float *v = &x[i / 128 * PITCH + i % 128];
             cr_assert_eq(out[i], v[0] + v[1], "%d: %g", i, (double)out[i]);
         }
-        cr_assert_eq(simt_counters()->cp_async, 33 * N);
+        COUNTED(cp_async, 33 * N);
     }
-    free(x);
+    give_back();
 }
 
 Test(cases, tensor_map)
@@ -279,16 +324,15 @@ Test(cases, tensor_map)
         GOOD(case_tensor(&a, &err));
         for (int i = 0; i < W * H; i++)
             cr_assert_eq(out[i], x[i] + 1, "%d, %d: %g", i / W, i % W, (double)out[i]);
-        cr_assert_eq(simt_counters()->tensor_copies, 2 * 9);
+        COUNTED(tensor_copies, 2 * 9);
     }
-    free(x);
-    free(out);
+    give_back();
 }
 
 Test(cases, tensor_map_3d)
 {
     enum { X = 32, Y = 7, Z = 5 };
-    _Alignas(16) unsigned char x[X * Y * Z], out[X * Y * Z];
+    unsigned char *x = take(X * Y * Z), *out = take(X * Y * Z);
     for (int i = 0; i < X * Y * Z; i++)
         x[i] = (unsigned char)(i * 31);
     case_args_t a = {.n = Z};
@@ -299,25 +343,26 @@ Test(cases, tensor_map_3d)
     GOOD(simt_tensor_map(&a.map_out, &t, &err));
     EACH_RUN(run)
     {
-        memset(out, 0, sizeof out);
+        memset(out, 0, X * Y * Z);
         GOOD(case_tensor_3d(&a, &err));
-        cr_assert(memcmp(x, out, sizeof x) == 0);
+        cr_assert(memcmp(x, out, X * Y * Z) == 0);
     }
     t.pitch[1] = 8;
     cr_assert(simt_tensor_map(&a.map_in, &t, NULL) == GB10_ERR_DEVICE, "a pitch of 8 bytes");
+    give_back();
 }
 
 Test(cases, named_barriers)
 {
     enum { N = 6 * 32 };
-    float *x = floats(N), out[N];
+    float *x = floats(N), *out = take(N * sizeof *out);
     EACH_RUN(run)
     {
-        case_args_t a = {.x = x, .out = out, .n = N / 32};
+        case_args_t a = {.x = x, .out = spoil(out), .n = N / 32};
         GOOD(case_named(&a, &err));
         for (int i = 0; i < N; i++)
             cr_assert_eq(out[i], 3 * x[i], "%d: %g", i, (double)out[i]);
-        cr_assert_eq(simt_counters()->named_barriers, 2 * 6 - 1);
+        COUNTED(named_barriers, 2 * 6 - 1);
     }
-    free(x);
+    give_back();
 }

@@ -40,14 +40,14 @@ static gb10_handle_t *handle_for(const qr_case_t *c, const char *direct)
 {
     gb10_handle_t *handle = NULL;
     qr_plan_t plan;
-    set_number("SIMT_SHARED", 0);
+    set_number("FUGU_CUDA_SHARED", 0);
     set_number("FUGU_CUDA_VARIANT", (int)c->variant);
     for (int i = 0; i > c->shared; i--) {
         plan_for(c, &plan, i == 0 ? QR_NO_CLUSTER : 0);
-        set_number("SIMT_SHARED", (int)plan.layout.total - 1);
+        set_number("FUGU_CUDA_SHARED", (int)plan.layout.total - 1);
     }
     if (c->shared > 0)
-        set_number("SIMT_SHARED", c->shared);
+        set_number("FUGU_CUDA_SHARED", c->shared);
     setenv("SIMT_DIRECT", direct, 1);
     cr_assert(gb10_create(&handle, "cuda", NULL) == GB10_OK);
     return handle;
@@ -270,7 +270,7 @@ static void q_case(const q_case_t *c)
     gb10_view_t out[3];
     for (int i = 0; i < 3; i++)
         out[i] = gb10_view_rows(c->dtype, malloc(bytes), rows, cols, COUNT);
-    set_number("SIMT_SHARED", c->shared);
+    set_number("FUGU_CUDA_SHARED", c->shared);
     set_number("FUGU_CUDA_VARIANT", 0);
     cr_assert(gb10_create(&oracle, "cpu-ref", NULL) == GB10_OK);
     cr_assert(gb10_create(&handle, "cuda", NULL) == GB10_OK);
@@ -331,7 +331,7 @@ Test(qr, layouts)
     gb10_handle_t *oracle = NULL, *handle = NULL;
     static _Alignas(16) unsigned char memory[3][16 * 48 * 48 * 8];
     static const int32_t scale[COUNT] = {0, 3, -1100, 200, -150};
-    set_number("SIMT_SHARED", 0);
+    set_number("FUGU_CUDA_SHARED", 0);
     cr_assert(gb10_create(&oracle, "cpu-ref", NULL) == GB10_OK);
     cr_assert(gb10_create(&handle, "cuda", NULL) == GB10_OK);
     for (int pair = 0; pair < LAYOUTS * LAYOUTS; pair++) {

@@ -1,0 +1,25 @@
+/* Times of work in a stream of a GPU (gpu_run.cu). */
+#ifndef TESTS_SIMT_GPU_RUN_H
+#define TESTS_SIMT_GPU_RUN_H
+
+#include "kernels/core/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Two events; close what open has failed on as well. */
+typedef struct gpu_clock {
+    void *from, *to;
+} gpu_clock_t;
+gb10_status_t gpu_clock_open(gpu_clock_t *clock, gb10_error_t *err);
+void gpu_clock_close(gpu_clock_t *clock);
+
+/* What the stream does between the two; stop waits for it. */
+gb10_status_t gpu_clock_start(gpu_clock_t *clock, void *stream, gb10_error_t *err);
+gb10_status_t gpu_clock_stop(gpu_clock_t *clock, void *stream, double *seconds, gb10_error_t *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
