@@ -128,9 +128,9 @@ gb10_status_t gpu_clock_stop(gpu_clock_t *clock, void *stream, double *seconds, 
     if (status == GB10_OK)
         status = failed(cudaEventSynchronize((cudaEvent_t)clock->to), "work that was timed", err);
     if (status == GB10_OK)
-        status = failed(cudaEventElapsedTime(&milliseconds, (cudaEvent_t)clock->from,
-                                             (cudaEvent_t)clock->to),
-                        "time between events", err);
+        status = failed(
+            cudaEventElapsedTime(&milliseconds, (cudaEvent_t)clock->from, (cudaEvent_t)clock->to),
+            "time between events", err);
     *seconds = milliseconds / 1e3;
     return status;
 }

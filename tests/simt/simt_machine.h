@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "kernels/cuda/simt_rt.h"
 #include "tests/simt/simt_run.h"
@@ -199,7 +200,7 @@ void simt_sync_exit(thread_t *t); /* an exited thread counts as arrived */
 void simt_mbar_complete(uint64_t *bar, size_t bytes, simt_site_t site);
 void simt_mbar_check(uint64_t *bar, simt_site_t site);
 
-/* ---- warp operations (simt_warp.c) and their tensor-core part (simt_tensor.c) ---- */
+/* ---- warp operations (simt_warp.c) and their tensor-core part (simt_mma.c) ---- */
 void simt_warp_exit(thread_t *t);
 void simt_warp_mma(simt_warp_op_t op, thread_t *lanes);
 
@@ -207,5 +208,19 @@ void simt_warp_mma(simt_warp_op_t op, thread_t *lanes);
 bool simt_async_step(void); /* finishes a part of one copy; false: none is in flight */
 void simt_async_cta_exit(cta_t *c);
 void simt_async_clear(void);
+
+static inline float from_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
 
 #endif

@@ -2,7 +2,9 @@
  * -DTEST_PLAIN the same bodies build as one plain program, for places where Criterion does not run
  * (qemu-user, ThreadSanitizer): every Test registers itself, main runs them in one process in link
  * order, and the last line is "N passed, N failed, N skipped". Arguments of that program are parts
- * of "suite/name"; only tests that match one of them run, and matching nothing is a failure.
+ * of "suite/name", or all of it after a "="; only tests that match one of them run, and matching
+ * nothing is a failure. A program may define test_obstacle: NULL, or why nothing can run here,
+ * which is printed, and the program exits with 77.
  *
  * What both offer: Test(suite, name), cr_assert, cr_expect, cr_fail, the pairs _eq, _neq, _lt,
  * _leq, _gt, _geq, _str_eq, _not, _null, _not_null, each with an optional literal format and
@@ -42,6 +44,7 @@ __attribute__((weak)) void test_check(int ends, const char *file, int line, cons
 __attribute__((weak)) void test_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 __attribute__((weak)) int test_wanted(const test_case_t *c, int argc, char **argv);
 __attribute__((weak)) int main(int argc, char **argv);
+__attribute__((weak)) const char *test_obstacle(void);
 
 __attribute__((weak)) void test_register(test_case_t *c)
 {
@@ -85,7 +88,7 @@ __attribute__((weak)) int test_wanted(const test_case_t *c, int argc, char **arg
     char path[512];
     snprintf(path, sizeof path, "%s/%s", c->suite, c->name);
     for (int i = 1; i < argc; i++)
-        if (strstr(path, argv[i]))
+        if (argv[i][0] == '=' ? strcmp(path, argv[i] + 1) == 0 : strstr(path, argv[i]) != NULL)
             return 1;
     return argc < 2;
 }
@@ -94,6 +97,11 @@ __attribute__((weak)) int main(int argc, char **argv)
 {
     static int passed, failed, skipped;
     static test_case_t *c;
+    const char *why = test_obstacle ? test_obstacle() : NULL;
+    if (why) {
+        printf("%s\n", why);
+        return 77;
+    }
     for (c = test_run_state.first; c; c = c->next) {
         if (!test_wanted(c, argc, argv))
             continue;
