@@ -143,7 +143,7 @@ static gb10_status_t map_input(qr_args_t *args, const qr_plan_t *p, gb10_dtype_t
     return simt_tensor_map(&args->map, &tensor, err);
 }
 
-static gb10_status_t geqrf_start(const cuda_call_t *c, const cuda_flight_t *f, gb10_error_t *err)
+gb10_status_t cuda_geqrf_start(const cuda_call_t *c, const cuda_flight_t *f, gb10_error_t *err)
 {
     const gb10_geqrf_args_t *a = c->args;
     const qr_plan_t *p = c->plan;
@@ -200,7 +200,7 @@ static gb10_status_t geqrf_submit(void *state, const void *args, void *workspace
     if (plan.work)
         plan.most = grid(&s->device, &plan, a->A->count);
     call.plan = &plan;
-    call.start = geqrf_start;
+    call.start = cuda_geqrf_start;
     call.work = plan.work * plan.most * (size_t)plan.cluster;
     gb10_status_t status = run(s, &call, err);
     if (a->times)

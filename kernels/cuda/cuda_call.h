@@ -52,6 +52,11 @@ qr_view_t cuda_view(const gb10_view_t *view);
 gb10_status_t cuda_call_run(const cuda_device_t *device, cuda_slot_t slot[CUDA_SLOTS],
                             const cuda_call_t *call, gb10_error_t *err);
 
+/* The start of geqrf (cuda_backend.c), also for whoever times it alone: views A, V, T, R, tau,
+ * packed, args a gb10_geqrf_args_t, plan a qr_plan_t, work that of the plan's whole grid. */
+gb10_status_t cuda_geqrf_start(const cuda_call_t *call, const cuda_flight_t *flight,
+                               gb10_error_t *err);
+
 gb10_status_t cuda_slots_open(cuda_slot_t slot[CUDA_SLOTS], gb10_error_t *err);
 void cuda_slots_close(cuda_slot_t slot[CUDA_SLOTS]);
 
