@@ -102,6 +102,7 @@ __attribute__((weak)) int main(int argc, char **argv)
         printf("%s\n", why);
         return 77;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what a test said is there when it has to be ended */
     for (c = test_run_state.first; c; c = c->next) {
         if (!test_wanted(c, argc, argv))
             continue;
