@@ -199,8 +199,9 @@ simt-programs: $(SIMT_EXE)
 simt-build: simt-programs $(SIMT_TEST_EXE) $(BUILD)/simt/fugu
 
 # The same tests on a GPU, and times: CUDA and libc alone.
-GPU_EXE := $(addprefix $(BUILD)/gpu/,$(addprefix tests/simt/,test_simt_cases test_simt_qr test_simt_vectors gpu_time) $(addprefix tests/kernels/,test_geqrf test_policies test_layouts test_apply))
-GPU_OBJ := $(addprefix $(BUILD)/,obj/tests/simt/gpu_run.cu.o obj/tests/simt/simt_cases.cu.o simt/tests/simt/simt_tensor.c.o simt/tests/support/batch.c.o libgb10qr.a)
+GPU_EXE := $(addprefix $(BUILD)/gpu/,$(addprefix tests/simt/,test_simt_cases test_simt_qr test_simt_vectors gpu_time) $(addprefix tests/kernels/,test_geqrf test_policies test_layouts test_apply test_syrk))
+GPU_OBJ := $(addprefix $(BUILD)/,obj/tests/simt/gpu_run.cu.o obj/tests/simt/gpu_peak.cu.o obj/tests/simt/simt_cases.cu.o simt/tests/simt/simt_tensor.c.o simt/tests/support/batch.c.o libgb10qr.a)
+$(BUILD)/gpu/tests/simt/gpu_time: $(BUILD)/simt/tests/simt/gpu_peers.c.o
 $(GPU_EXE): $(BUILD)/gpu/%: $(BUILD)/simt/%.c.o $(GPU_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm -ldl -pthread

@@ -48,7 +48,7 @@ if [ $? -eq 77 ]; then
     exit 77
 fi
 for file in tests/simt/gpu_time.c tests/simt/test_simt_{cases,vectors,qr}.c \
-    tests/kernels/test_{geqrf,policies,layouts,apply}.c; do
+    tests/kernels/test_{geqrf,policies,layouts,apply,syrk}.c; do
     program=$programs/${file#tests/}
     while IFS= read -r name; do
         count "$(basename "${file%.c}") $name" "${program%.c}" "=$name"

@@ -1,6 +1,8 @@
-/* Times of work in a stream of a GPU (gpu_run.cu). */
+/* Times of work in a stream of a GPU (gpu_run.cu), and what it can do at most. */
 #ifndef TESTS_SIMT_GPU_RUN_H
 #define TESTS_SIMT_GPU_RUN_H
+
+#include <stddef.h>
 
 #include "kernels/core/status.h"
 
@@ -18,6 +20,12 @@ void gpu_clock_close(gpu_clock_t *clock);
 /* What the stream does between the two; stop waits for it. */
 gb10_status_t gpu_clock_start(gpu_clock_t *clock, void *stream, gb10_error_t *err);
 gb10_status_t gpu_clock_stop(gpu_clock_t *clock, void *stream, double *seconds, gb10_error_t *err);
+
+/* Multiply-adds in registers alone (gpu_peak.cu), in fp64 when `wide`: how many flops they are.
+ * out: gpu_peak_bytes of the device. */
+size_t gpu_peak_bytes(int processors);
+gb10_status_t gpu_peak_start(int wide, int processors, void *out, void *stream, double *flops,
+                             gb10_error_t *err);
 
 #ifdef __cplusplus
 }
