@@ -194,9 +194,6 @@ $(SIMT_TEST_EXE): $(BUILD)/simt/%: $(BUILD)/obj/%.o $(TEST_OBJ) $(BUILD)/simt/li
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcriterion -llapacke -lopenblas $(APP_LIBS)
 $(BUILD)/simt/fugu: $(call obj,$(APP_SRC) $(IO_SRC) $(MPI_SRC)) $(BUILD)/simt/libgb10qr.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(APP_LIBS)
-.PHONY: simt-build simt-programs
-simt-programs: $(SIMT_EXE)
-simt-build: simt-programs $(SIMT_TEST_EXE) $(BUILD)/simt/fugu
 
 # The same tests on a GPU, and times: CUDA and libc alone.
 GPU_EXE := $(addprefix $(BUILD)/gpu/,$(addprefix tests/simt/,test_simt_cases test_simt_qr test_simt_vectors gpu_time) $(addprefix tests/kernels/,test_geqrf test_policies test_layouts test_apply test_syrk))
@@ -205,6 +202,10 @@ $(BUILD)/gpu/tests/simt/gpu_time: $(BUILD)/simt/tests/simt/gpu_peers.c.o
 $(GPU_EXE): $(BUILD)/gpu/%: $(BUILD)/simt/%.c.o $(GPU_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm -ldl -pthread
+.PHONY: simt-build simt-programs
+simt-programs: $(SIMT_EXE)
+simt-build: simt-programs $(SIMT_TEST_EXE) $(BUILD)/simt/fugu $(if $(filter 1,$(CUDA)),$(GPU_EXE))
+
 .PHONY: gpu-check
 gpu-check: $(if $(filter 1,$(CUDA)),$(GPU_EXE)) ## run and time every kernel on the GPU here, against the CPU
 	@tests/simt/gpu_check.sh $(BUILD)

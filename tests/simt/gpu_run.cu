@@ -115,12 +115,13 @@ void gpu_clock_close(gpu_clock_t *clock)
         (void)cudaEventDestroy((cudaEvent_t)clock->to);
 }
 
-gb10_status_t gpu_clock_start(gpu_clock_t *clock, void *stream, gb10_error_t *err)
+gb10_status_t gpu_clock_start(const gpu_clock_t *clock, void *stream, gb10_error_t *err)
 {
     return failed(cudaEventRecord((cudaEvent_t)clock->from, (cudaStream_t)stream), "event", err);
 }
 
-gb10_status_t gpu_clock_stop(gpu_clock_t *clock, void *stream, double *seconds, gb10_error_t *err)
+gb10_status_t gpu_clock_stop(const gpu_clock_t *clock, void *stream, double *seconds,
+                             gb10_error_t *err)
 {
     float milliseconds = 0;
     gb10_status_t status =

@@ -18,8 +18,9 @@ gb10_status_t gpu_clock_open(gpu_clock_t *clock, gb10_error_t *err);
 void gpu_clock_close(gpu_clock_t *clock);
 
 /* What the stream does between the two; stop waits for it. */
-gb10_status_t gpu_clock_start(gpu_clock_t *clock, void *stream, gb10_error_t *err);
-gb10_status_t gpu_clock_stop(gpu_clock_t *clock, void *stream, double *seconds, gb10_error_t *err);
+gb10_status_t gpu_clock_start(const gpu_clock_t *clock, void *stream, gb10_error_t *err);
+gb10_status_t gpu_clock_stop(const gpu_clock_t *clock, void *stream, double *seconds,
+                             gb10_error_t *err);
 
 /* Multiply-adds in registers alone (gpu_peak.cu), in fp64 when `wide`: how many flops they are.
  * out: gpu_peak_bytes of the device. */
