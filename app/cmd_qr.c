@@ -186,7 +186,8 @@ static gb10_status_t settle_isa(gb10_handle_t **handle, const char *name, int64_
         if (status != GB10_OK)
             return status;
     }
-    if (forced && *forced && gb10_isa_at(*handle, 0) && strcmp(forced, gb10_isa_name(*handle)) != 0)
+    const bool counts = strcmp(name, "auto") == 0 || gb10_isa_at(*handle, 0);
+    if (forced && *forced && counts && strcmp(forced, gb10_isa_name(*handle)) != 0)
         return GB10_FAIL(err, GB10_ERR_UNSUPPORTED,
                          "FUGU_ISA=%s cannot be used here: %s. Unset it, or name another.", forced,
                          obstacle_of_cpu());

@@ -124,8 +124,7 @@ SIMT_KERNEL(qr_apply_blocks, SIMT_BOUNDS(32 * QR_WARPS, sizeof(T) == 16 ? 1 : 2)
         if (!a.form)
             (void)qr_prepare(x, &nonfinite);
         all_pieces(x, a, b, first);
-        store(x, a, C, first);
-        __syncthreads();
+        store(x, a, C, first); /* load of the next has the same thread for each number */
     }
 }
 

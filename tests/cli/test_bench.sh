@@ -6,7 +6,7 @@
 for o in '--types q' '--sizes 4,,8' '--sizes x' '--sizes 0' '--sizes 4x' '--shapes round' \
     '--shapes 4x' '--shapes 4x0' '--shapes square,' '--shapes all,,4x4' '--threads x' \
     '--threads 1025' '--nb 0' '--place disk' \
-    '--backend cuda' '--peer-timeout 0' '--repeats 100'; do
+    '--backend gpu' '--peer-timeout 0' '--repeats 100'; do
     # shellcheck disable=SC2086 # an option and its value
     expect 2 "$FUGU" bench $o
     one_line "${o%% *}"

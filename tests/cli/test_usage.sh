@@ -26,7 +26,7 @@ one_line 'unknown option --bogus'
 expect 2 "$FUGU" qr in.h5 -o out.h5 extra
 one_line "unexpected argument 'extra'"
 for o in --shard=0/2 --shard=3/2 --shard=x --log-dir=x --threads=2000 \
-    --backend=cuda --outputs=Q --sort-rows --mode=bf16 --schedule=free \
+    --backend=gpu --outputs=Q --sort-rows --mode=bf16 --schedule=free \
     --nb=0 --nb=x; do
     expect 2 "$FUGU" qr in.h5 -o out.h5 $o
     one_line "${o%%=*}"
