@@ -7,6 +7,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/core/alloc.h"
+#include "kernels/core/view.h"
 
 /* Of one handle. */
 typedef struct state {
@@ -172,6 +173,36 @@ static gb10_status_t geqrf_whole_submit(void *state, const void *args, void *wor
     return submit(s, args, s->equipment.crew, workspace);
 }
 
+static size_t syrk_need(void *state, const void *args)
+{
+    const state_t *s = state;
+    const gb10_syrk_args_t *a = args;
+    return s->build->syrk_need[a->C->dtype](a);
+}
+
+static gb10_status_t syrk_submit(void *state, const void *args, void *workspace, gb10_error_t *err)
+{
+    const state_t *s = state;
+    const gb10_syrk_args_t *a = args;
+    gb10_status_t status = GB10_OK;
+    bool left[SYRK_TOGETHER];
+    for (int64_t b = 0; b < a->C->count && a->C->n > 0; b += SYRK_TOGETHER) {
+        const int64_t rest = a->C->count - b, count = rest < SYRK_TOGETHER ? rest : SYRK_TOGETHER;
+        s->build->syrk[a->C->dtype](a, b, count, workspace, left);
+        for (int64_t i = 0; i < count && status == GB10_OK; i++) {
+            if (!left[i])
+                continue;
+            const gb10_view_t A = gb10_view_part(a->A, b + i, 1);
+            const gb10_view_t C = gb10_view_part(a->C, b + i, 1);
+            gb10_syrk_args_t one = *a;
+            one.A = &A;
+            one.C = &C;
+            status = gb10_backend_cpu_ref.ops[GB10_OP_SYRK].submit(NULL, &one, NULL, err);
+        }
+    }
+    return status;
+}
+
 static const char *repack_supports(const void *args)
 {
     const gb10_repack_args_t *a = args;
@@ -204,6 +235,7 @@ const gb10_backend_t gb10_backend_cpu = {
                                .whole = geqrf_whole,
                                .whole_need = geqrf_whole_need,
                                .whole_submit = geqrf_whole_submit},
+            [GB10_OP_SYRK] = {.need = syrk_need, .submit = syrk_submit},
             [GB10_OP_REPACK] = {.supports = repack_supports,
                                 .submit = repack_submit,
                                 .layouts = GB10_ALL_LAYOUTS}},

@@ -4,6 +4,8 @@
 #ifndef GB10_CPU_FAST_H
 #define GB10_CPU_FAST_H
 
+#include <stdbool.h>
+
 #include "kernels/backend.h"
 
 /* One call: what is to be done, and how. */
@@ -14,6 +16,8 @@ typedef struct gb10_fast_call {
     int workers;       /* threads of the crew, at least 1 */
 } gb10_fast_call_t;
 
+enum { SYRK_TOGETHER = 64 };
+
 typedef struct gb10_fast {
     const char *name;
     /* Workspace in bytes for matrices of this shape. */
@@ -22,6 +26,11 @@ typedef struct gb10_fast {
     int64_t (*granule[GB10_DTYPES])(const gb10_fast_call_t *call);
     /* The factorisation of a valid batch. */
     void (*geqrf[GB10_DTYPES])(const gb10_fast_call_t *call, void *workspace);
+    /* The rank-k update of matrices b .. b+count-1, at most SYRK_TOGETHER. left[i]: the i-th of
+     * them is for cpu-ref (special values) and was not written. */
+    size_t (*syrk_need[GB10_DTYPES])(const gb10_syrk_args_t *args);
+    void (*syrk[GB10_DTYPES])(const gb10_syrk_args_t *args, int64_t b, int64_t count,
+                              void *workspace, bool *left);
 } gb10_fast_t;
 
 /* Any layout into any other without scaling, by blocks that stay in the cache. */

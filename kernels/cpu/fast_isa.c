@@ -100,7 +100,12 @@ enum {
     LANE_LARGEST = 16384,  /* lanes: largest m n                                              */
     AHEAD_LEAST = 1 << 18, /* lanes: bytes of input from which on memory is asked for early ... */
     AHEAD_MOST = 64 << 10, /* ... for outputs too in groups of this size: larger ones fill caches */
-    AHEAD_RANGES = 4
+    AHEAD_RANGES = 4,
+    SYRK_DEPTH = 256,      /* rank-k update: columns of op(A) summed in one run ... */
+    SYRK_GROUP = 16,       /* ... and panels of rows that are used together       */
+    SYRK_LANE_ROWS = 24,   /* one matrix a lane: largest n ... */
+    SYRK_LANE_MOST = 1024, /* ... and n k                      */
+    SYRK_AHEAD = 1 << 20   /* bytes of the next matrix that are asked for early */
 };
 
 /* Fused where the machine has it; written out, since contraction is off. */
@@ -164,7 +169,10 @@ typedef enum lane_part { LANE_FULL, LANE_LOWER, LANE_UPPER } lane_part_t;
 #define TABLE2(isa) gb10_fast_##isa
 #define TABLE(isa)  TABLE2(isa)
 
-const gb10_fast_t TABLE(GB10_ISA) = {.name = TEXT(GB10_ISA),
-                                     .need = {s_need, d_need, c_need, z_need},
-                                     .granule = {s_granule, d_granule, c_granule, z_granule},
-                                     .geqrf = {s_geqrf, d_geqrf, c_geqrf, z_geqrf}};
+const gb10_fast_t TABLE(GB10_ISA) = {
+    .name = TEXT(GB10_ISA),
+    .need = {s_need, d_need, c_need, z_need},
+    .granule = {s_granule, d_granule, c_granule, z_granule},
+    .geqrf = {s_geqrf, d_geqrf, c_geqrf, z_geqrf},
+    .syrk_need = {s_syrk_need, d_syrk_need, c_syrk_need, z_syrk_need},
+    .syrk = {s_syrk, d_syrk, c_syrk, z_syrk}};

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernels/core/rng.h"
+#include "kernels/core/view.h"
 #include "tests/support/batch.h"
 #include "tests/support/test.h"
 
@@ -22,7 +23,7 @@ typedef struct syrk_case {
     double alpha[2], beta[2];
 } syrk_case_t;
 
-/* A and C of a batch, column-major, in one guarded buffer each; C as it was. */
+/* A and C of a batch, in one guarded buffer each; C as it was. */
 typedef struct problem {
     gb10_view_t A, C;
     unsigned char *raw[2], *old;
@@ -86,26 +87,35 @@ static void fill(gb10_view_t *v, const char *kind, uint64_t seed)
     for (int64_t b = 0; b < v->count; b++)
         for (int64_t j = 0; j < v->n; j++)
             for (int64_t e = 0; e < v->m * parts; e++)
-                put(v->dtype, gb10_view_at(v, b), j * v->cs * parts + e,
+                put(v->dtype, gb10_view_at(v, b),
+                    (e / parts * v->rs + j * v->cs) * parts + e % parts,
                     value(kind, v->dtype, seed + (uint64_t)b, j * v->m * parts + e));
 }
 
 static gb10_view_t guarded(problem_t *p, int which, gb10_dtype_t t, int64_t m, int64_t n,
-                           int64_t pad, int64_t count)
+                           int64_t pad, int64_t count, int rows)
 {
-    const int64_t ld = (m > 1 ? m : 1) + pad;
-    p->bytes[which] = (size_t)(ld * (n > 1 ? n : 1) * count) * gb10_dtype_size(t);
+    const int64_t run = rows ? n : m, ld = (run > 1 ? run : 1) + pad, other = rows ? m : n;
+    p->bytes[which] = (size_t)(ld * (other > 1 ? other : 1) * count) * gb10_dtype_size(t);
     p->raw[which] = malloc(p->bytes[which] + 2 * GUARD);
     memset(p->raw[which], POISON, p->bytes[which] + 2 * GUARD);
-    return gb10_view_cols(t, p->raw[which] + GUARD, m, n, ld, count);
+    gb10_view_t v = gb10_view_cols(t, p->raw[which] + GUARD, run, other, ld, count);
+    if (rows) {
+        v.m = m;
+        v.n = n;
+        v.rs = ld;
+        v.cs = 1;
+    }
+    return v;
 }
 
-static void make_problem(problem_t *p, const syrk_case_t *c)
+/* layout: 1 for A and 2 for C by rows, else by columns. */
+static void make_problem(problem_t *p, const syrk_case_t *c, int layout)
 {
     const int64_t rows = c->trans == 'N' ? c->n : c->k, cols = c->trans == 'N' ? c->k : c->n;
     const int in_c = !strncmp(c->values, "c-", 2);
-    p->A = guarded(p, 0, c->dtype, rows, cols, c->pad_a, c->batch);
-    p->C = guarded(p, 1, c->dtype, c->n, c->n, c->pad_c, c->batch);
+    p->A = guarded(p, 0, c->dtype, rows, cols, c->pad_a, c->batch, layout & 1);
+    p->C = guarded(p, 1, c->dtype, c->n, c->n, c->pad_c, c->batch, layout & 2);
     fill(&p->A, in_c ? "gaussian" : c->values, batch_seed());
     fill(&p->C, in_c ? c->values + 2 : "gaussian", batch_seed() + 99);
     p->old = malloc(p->bytes[1] + 2 * GUARD);
@@ -291,7 +301,7 @@ static void untouched(const syrk_case_t *c, const problem_t *p, const char *back
     for (int64_t b = 0; b < c->batch; b++)
         for (int64_t j = 0; j < c->n; j++)
             for (int64_t i = 0; i < c->n; i++) {
-                const size_t at = (size_t)(b * p->C.bs + i + j * p->C.cs) * size + GUARD;
+                const size_t at = (size_t)(b * p->C.bs + i * p->C.rs + j * p->C.cs) * size + GUARD;
                 if (inside(c, i, j))
                     memcpy(now + at, p->old + at, size);
                 if (c->hermitian && i == j && gb10_dtype_is_complex(c->dtype) &&
@@ -304,10 +314,10 @@ static void untouched(const syrk_case_t *c, const problem_t *p, const char *back
     free(now);
 }
 
-static void run_case(gb10_handle_t *handle, const char *backend, const syrk_case_t *c)
+static void run_case(gb10_handle_t *handle, const char *backend, const syrk_case_t *c, int layout)
 {
     problem_t p;
-    make_problem(&p, c);
+    make_problem(&p, c, layout);
     const gb10_syrk_args_t args = {.A = &p.A,
                                    .C = &p.C,
                                    .alpha = {c->alpha[0], c->alpha[1]},
@@ -352,7 +362,7 @@ Test(syrk, case_table)
                 left_out++;
                 continue;
             }
-            run_case(handle, backend, &c);
+            run_case(handle, backend, &c, (cases + cases / 4) % 4);
             cases++;
         }
         fclose(f);
@@ -401,4 +411,47 @@ Test(syrk, blas_shaped)
         }
         cr_expect(memcmp(c, d, sizeof c) == 0, "%s: a refused call wrote", backend);
     }
+}
+
+/* Each matrix of a batch has the bits that it has alone. */
+Test(syrk, alone)
+{
+    static const syrk_case_t shapes[] = {
+        {.values = "gaussian", .dtype = GB10_C, .uplo = 'L', .trans = 'N', .n = 8, .k = 5},
+        {.values = "gaussian", .dtype = GB10_Z, .uplo = 'U', .trans = 'T', .n = 21, .k = 33},
+        {.values = "gaussian", .dtype = GB10_S, .uplo = 'U', .trans = 'N', .n = 3, .k = 90},
+        {.values = "gaussian", .dtype = GB10_C, .uplo = 'L', .trans = 'C', .n = 70, .k = 9}};
+    gb10_handle_t *handle;
+    const char *backend;
+    for (int at = 0; (handle = batch_backend(at, &backend)); gb10_destroy(handle), at++)
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+            syrk_case_t c = shapes[i];
+            problem_t all, one;
+            c.hermitian = i == 3;
+            c.batch = 19;
+            make_problem(&all, &c, 2);
+            make_problem(&one, &c, 2);
+            gb10_syrk_args_t args = {.A = &all.A,
+                                     .C = &all.C,
+                                     .alpha = {0.5, 0},
+                                     .beta = {2, 0},
+                                     .uplo = c.uplo,
+                                     .trans = c.trans,
+                                     .hermitian = c.hermitian};
+            cr_expect(gb10_syrk(handle, &args) == GB10_OK);
+            for (int64_t b = 0; b < c.batch; b++) {
+                gb10_view_t A = gb10_view_part(&one.A, b, 1), C = gb10_view_part(&one.C, b, 1);
+                args.A = &A;
+                args.C = &C;
+                cr_expect(gb10_syrk(handle, &args) == GB10_OK);
+            }
+            cr_expect(memcmp(all.raw[1], one.raw[1], all.bytes[1]) == 0,
+                      "%s: shape %d has other bits alone", backend, (int)i);
+            for (int w = 0; w < 2; w++) {
+                free(all.raw[w]);
+                free(one.raw[w]);
+            }
+            free(all.old);
+            free(one.old);
+        }
 }
