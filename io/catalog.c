@@ -296,3 +296,24 @@ cleanup:
     free_dataset(&d);
     return status;
 }
+
+gb10_status_t io_catalog_add_like(io_catalog_t *catalog, const io_dataset_t *like, int64_t m,
+                                  int64_t n, gb10_error_t *err)
+{
+    int64_t *dims = NULL;
+    gb10_status_t status = gb10_alloc(&dims, (size_t)like->rank, sizeof *dims, "dimensions", err);
+    if (status == GB10_OK)
+        status = io_catalog_add(catalog, like->name, like->dtype, m, n, like->count, err);
+    if (status != GB10_OK) {
+        gb10_free(dims);
+        return status;
+    }
+    io_dataset_t *d = &catalog->datasets[catalog->ndatasets - 1];
+    gb10_free(d->dims);
+    d->dims = dims;
+    d->rank = like->rank;
+    memcpy(dims, like->dims, (size_t)(like->rank - 2) * sizeof *dims);
+    dims[like->rank - 2] = m;
+    dims[like->rank - 1] = n;
+    return GB10_OK;
+}

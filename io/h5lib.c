@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,7 +16,12 @@ static pthread_mutex_t library = PTHREAD_MUTEX_INITIALIZER;
 
 void io_h5_lock(void)
 {
+    static bool prepared;
     pthread_mutex_lock(&library);
+    /* HDF5 1.10 crashes in its handler at exit after a file that could not be closed. */
+    if (!prepared)
+        H5dont_atexit();
+    prepared = true;
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     H5Eclear2(H5E_DEFAULT);
 }

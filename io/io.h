@@ -222,6 +222,10 @@ void io_output_discard(io_output_t *output);
 gb10_status_t io_catalog_add(io_catalog_t *catalog, const char *name, gb10_dtype_t dtype, int64_t m,
                              int64_t n, int64_t count, gb10_error_t *err);
 
+/* Likewise a batch by the name, the type and the leading dimensions of another, of m x n. */
+gb10_status_t io_catalog_add_like(io_catalog_t *catalog, const io_dataset_t *like, int64_t m,
+                                  int64_t n, gb10_error_t *err);
+
 /* One factored batch in an output file. */
 typedef struct io_group {
     char *name; /* of the input dataset                                      */

@@ -328,7 +328,7 @@ static void N(syrk_columns)(const N(syrk_t) * q, N(syrk_next_t) * next, REAL *C,
         for (int c = 0; c < columns; c++)
             for (int r = 0; r < t.v; r++)
                 N(syrk_put)
-                (q, C + (j + c) * q->ccs, (t.p + r) * VL, j + c, l0 == 0, t.re[c][r], t.im[c][r]);
+        (q, C + (j + c) * q->ccs, (t.p + r) * VL, j + c, l0 == 0, t.re[c][r], t.im[c][r]);
     }
 }
 

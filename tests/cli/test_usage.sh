@@ -133,4 +133,13 @@ expect 3 "${run2[@]}" "$FUGU" qr in.h5 -o out.h5
 one_fugu_line 'exists'
 expect 1 "${run2[@]}" "$FUGU" qr in.h5 -o out3.h5 -q
 absent out3.h5.part
+
+# a limit on the size of files: the reason and the code, whoever meets it
+expect 0 "$FUGU" gen limit.h5 -q --add gaussian:64x64x2000:c
+expect 3 bash -c "ulimit -f 20000; exec '$FUGU' qr limit.h5 -o limited.h5 -q"
+one_line 'limited\.h5\.part: .*File too large'
+expect 3 bash -c "ulimit -f 20000; exec '$FUGU' gen limited.h5 -q --add gaussian:64x64x2000:c"
+one_line 'limited\.h5\.part: .*File too large'
+absent limited.h5
+absent limited.h5.part
 finish
