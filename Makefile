@@ -164,6 +164,12 @@ bench: all ## make the peers that can be had, measure fugu and them, write build
 	    name=$(BUILD)/bench/$${cpu:-cpu}-$$(date +%Y-%m-%d-%H%M); \
 	    $(BUILD)/fugu bench --peers --csv $$name.csv --json $$name.json $(BENCH_FLAGS) | tee $$name.txt
 
+$(BUILD)/syrk_bench: $(BUILD)/obj/tests/bench/syrk_bench.o $(BUILD)/libgb10qr.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm -ldl -pthread
+.PHONY: bench-syrk
+bench-syrk: $(BUILD)/syrk_bench ## measure the rank-k update against BLAS=libopenblas.so.0
+	@$< $(BLAS)
+
 # CUDA kernels on the CPU: C++17 against a runtime of fibers. The runtime is never compiled with
 # ThreadSanitizer, it tells it what the threads of a kernel do.
 SIMT_SRC := $(filter-out tests/simt/test_%.c tests/simt/gpu_%.c,$(wildcard tests/simt/*.c))
