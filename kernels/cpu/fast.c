@@ -173,6 +173,34 @@ static gb10_status_t geqrf_whole_submit(void *state, const void *args, void *wor
     return submit(s, args, s->equipment.crew, workspace);
 }
 
+/* ---- Q and rank-k updates ---- */
+
+static size_t form_q_need(void *state, const void *args)
+{
+    const state_t *s = state;
+    const gb10_form_q_args_t *a = args;
+    return s->build->form_q_need[a->V->dtype](a);
+}
+
+static gb10_status_t form_q_submit(void *state, const void *args, void *workspace,
+                                   gb10_error_t *err)
+{
+    const state_t *s = state;
+    const gb10_form_q_args_t *a = args;
+    (void)err;
+    s->build->form_q[a->V->dtype](a, workspace);
+    return GB10_OK;
+}
+
+static size_t apply_q_need(void *state, const void *args)
+{
+    const state_t *s = state;
+    const gb10_apply_q_args_t *a = args;
+    const size_t mine = s->build->apply_q_need[a->V->dtype](a);
+    const size_t other = gb10_backend_cpu_ref.ops[GB10_OP_APPLY_Q].need(NULL, args);
+    return mine > other ? mine : other;
+}
+
 static size_t syrk_need(void *state, const void *args)
 {
     const state_t *s = state;
@@ -180,27 +208,75 @@ static size_t syrk_need(void *state, const void *args)
     return s->build->syrk_need[a->C->dtype](a);
 }
 
-static gb10_status_t syrk_submit(void *state, const void *args, void *workspace, gb10_error_t *err)
+/* An operation on some matrices of a batch, and what of them it has left to cpu-ref. */
+typedef void some_fn(const state_t *s, const void *args, int64_t b, int64_t count, void *workspace,
+                     bool *left);
+/* The operation on matrix b alone by cpu-ref. */
+typedef gb10_status_t one_fn(const void *args, int64_t b, void *workspace, gb10_error_t *err);
+
+static gb10_status_t by_parts(const state_t *s, const void *args, int64_t count, void *workspace,
+                              some_fn *some, one_fn *one, gb10_error_t *err)
 {
-    const state_t *s = state;
-    const gb10_syrk_args_t *a = args;
     gb10_status_t status = GB10_OK;
-    bool left[SYRK_TOGETHER];
-    for (int64_t b = 0; b < a->C->count && a->C->n > 0; b += SYRK_TOGETHER) {
-        const int64_t rest = a->C->count - b, count = rest < SYRK_TOGETHER ? rest : SYRK_TOGETHER;
-        s->build->syrk[a->C->dtype](a, b, count, workspace, left);
-        for (int64_t i = 0; i < count && status == GB10_OK; i++) {
-            if (!left[i])
-                continue;
-            const gb10_view_t A = gb10_view_part(a->A, b + i, 1);
-            const gb10_view_t C = gb10_view_part(a->C, b + i, 1);
-            gb10_syrk_args_t one = *a;
-            one.A = &A;
-            one.C = &C;
-            status = gb10_backend_cpu_ref.ops[GB10_OP_SYRK].submit(NULL, &one, NULL, err);
-        }
+    bool left[FAST_TOGETHER];
+    for (int64_t b = 0; b < count; b += FAST_TOGETHER) {
+        const int64_t now = count - b < FAST_TOGETHER ? count - b : FAST_TOGETHER;
+        some(s, args, b, now, workspace, left);
+        for (int64_t i = 0; i < now && status == GB10_OK; i++)
+            if (left[i])
+                status = one(args, b + i, workspace, err);
     }
     return status;
+}
+
+static void apply_q_some(const state_t *s, const void *args, int64_t b, int64_t count,
+                         void *workspace, bool *left)
+{
+    const gb10_apply_q_args_t *a = args;
+    s->build->apply_q[a->V->dtype](a, b, count, workspace, left);
+}
+
+static gb10_status_t apply_q_one(const void *args, int64_t b, void *workspace, gb10_error_t *err)
+{
+    const gb10_apply_q_args_t *a = args;
+    const gb10_view_t V = gb10_view_part(a->V, b, 1), T = gb10_view_part(a->T, b, 1);
+    const gb10_view_t C = gb10_view_part(a->C, b, 1);
+    gb10_apply_q_args_t one = *a;
+    one.V = &V;
+    one.T = &T;
+    one.C = &C;
+    return gb10_backend_cpu_ref.ops[GB10_OP_APPLY_Q].submit(NULL, &one, workspace, err);
+}
+
+static gb10_status_t apply_q_submit(void *state, const void *args, void *workspace,
+                                    gb10_error_t *err)
+{
+    const gb10_apply_q_args_t *a = args;
+    return by_parts(state, args, a->C->count, workspace, apply_q_some, apply_q_one, err);
+}
+
+static void syrk_some(const state_t *s, const void *args, int64_t b, int64_t count, void *workspace,
+                      bool *left)
+{
+    const gb10_syrk_args_t *a = args;
+    s->build->syrk[a->C->dtype](a, b, count, workspace, left);
+}
+
+static gb10_status_t syrk_one(const void *args, int64_t b, void *workspace, gb10_error_t *err)
+{
+    const gb10_syrk_args_t *a = args;
+    const gb10_view_t A = gb10_view_part(a->A, b, 1), C = gb10_view_part(a->C, b, 1);
+    gb10_syrk_args_t one = *a;
+    one.A = &A;
+    one.C = &C;
+    return gb10_backend_cpu_ref.ops[GB10_OP_SYRK].submit(NULL, &one, workspace, err);
+}
+
+static gb10_status_t syrk_submit(void *state, const void *args, void *workspace, gb10_error_t *err)
+{
+    const gb10_syrk_args_t *a = args;
+    return by_parts(state, args, a->C->n > 0 ? a->C->count : 0, workspace, syrk_some, syrk_one,
+                    err);
 }
 
 static const char *repack_supports(const void *args)
@@ -235,6 +311,8 @@ const gb10_backend_t gb10_backend_cpu = {
                                .whole = geqrf_whole,
                                .whole_need = geqrf_whole_need,
                                .whole_submit = geqrf_whole_submit},
+            [GB10_OP_FORM_Q] = {.need = form_q_need, .submit = form_q_submit},
+            [GB10_OP_APPLY_Q] = {.need = apply_q_need, .submit = apply_q_submit},
             [GB10_OP_SYRK] = {.need = syrk_need, .submit = syrk_submit},
             [GB10_OP_REPACK] = {.supports = repack_supports,
                                 .submit = repack_submit,

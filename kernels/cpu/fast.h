@@ -16,7 +16,7 @@ typedef struct gb10_fast_call {
     int workers;       /* threads of the crew, at least 1 */
 } gb10_fast_call_t;
 
-enum { SYRK_TOGETHER = 64 };
+enum { FAST_TOGETHER = 64 };
 
 typedef struct gb10_fast {
     const char *name;
@@ -26,8 +26,13 @@ typedef struct gb10_fast {
     int64_t (*granule[GB10_DTYPES])(const gb10_fast_call_t *call);
     /* The factorisation of a valid batch. */
     void (*geqrf[GB10_DTYPES])(const gb10_fast_call_t *call, void *workspace);
-    /* The rank-k update of matrices b .. b+count-1, at most SYRK_TOGETHER. left[i]: the i-th of
-     * them is for cpu-ref (special values) and was not written. */
+    size_t (*form_q_need[GB10_DTYPES])(const gb10_form_q_args_t *args);
+    void (*form_q[GB10_DTYPES])(const gb10_form_q_args_t *args, void *workspace);
+    /* The rest works on matrices b .. b+count-1, at most FAST_TOGETHER. left[i]: the i-th of them
+     * is for cpu-ref (special values) and was not written. */
+    size_t (*apply_q_need[GB10_DTYPES])(const gb10_apply_q_args_t *args);
+    void (*apply_q[GB10_DTYPES])(const gb10_apply_q_args_t *args, int64_t b, int64_t count,
+                                 void *workspace, bool *left);
     size_t (*syrk_need[GB10_DTYPES])(const gb10_syrk_args_t *args);
     void (*syrk[GB10_DTYPES])(const gb10_syrk_args_t *args, int64_t b, int64_t count,
                               void *workspace, bool *left);

@@ -18,6 +18,7 @@ typedef struct mat_t {
 typedef struct work_t {
     int64_t m, n, k, nb, block;
     bool aligned; /* the file's T is cut from the diagonal of the blocks' T */
+    bool plain;   /* updates are by Q, not by Q^H                             */
     REAL *A;      /* strip s at A + s * strip */
     int64_t strip;
     mat_t V, T, W, X, Y;  /* V: rows of the whole matrix, columns of the panel */
@@ -255,7 +256,8 @@ INLINE int64_t N(piece)(const N(update_t) * u, int64_t s, REAL **c)
 /* One strip's part of a work area. */
 #define AREA(name) ((mat_t){(name) + (s - s0) * wide, SW})
 
-/* C <- (I - V T^H V^H) C for one group of strips. Rows in runs whose V stays in the first cache. */
+/* C <- (I - V T^H V^H) C, or with T, for one group of strips. Rows in runs whose V stays in the
+ * first cache. */
 static void N(update_group)(void *ctx, int64_t part, int worker)
 {
     const N(update_t) *u = ctx;
@@ -284,7 +286,10 @@ static void N(update_group)(void *ctx, int64_t part, int worker)
         N(folded)(w, N(piece)(u, s, &c), AREA(W), AREA(X), AREA(Y));
     for (int64_t s = s0; s < s1; s++) {
         int64_t nv = N(piece)(u, s, &c);
-        N(t_apply)(T, w, AREA(W), nv, AREA(X));
+        if (q->plain)
+            nn(N(ASSIGN), T, w, AREA(W), nv, w, AREA(X));
+        else
+            N(t_apply)(T, w, AREA(W), nv, AREA(X));
     }
     for (int64_t i = u->j0; i < q->m; i += run) {
         mat_t V = {q->V.p + i * q->V.rs + t0, q->V.rs};

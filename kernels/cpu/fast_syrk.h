@@ -451,7 +451,7 @@ static N(syrk_next_t) N(syrk_next_of)(const N(syrk_t) * q, const gb10_view_t *A,
     return (N(syrk_next_t)){at, at + bytes, bytes / 64 / tiles + 1};
 }
 
-/* Matrices b .. b+count-1, at most SYRK_TOGETHER; left[i]: the i-th of them is for cpu-ref and
+/* Matrices b .. b+count-1, at most FAST_TOGETHER; left[i]: the i-th of them is for cpu-ref and
  * was not written. */
 static void N(syrk)(const gb10_syrk_args_t *a, int64_t b, int64_t count, void *workspace,
                     bool *left)

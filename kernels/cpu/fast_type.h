@@ -211,6 +211,8 @@ static void N(geqrf)(const gb10_fast_call_t *call, void *workspace)
     }
 }
 
+#include "kernels/cpu/fast_apply.h"
+
 #include "kernels/cpu/fast_syrk.h"
 
 #undef NAME3

@@ -117,11 +117,12 @@ static void fill(gb10_view_t *v, uint64_t stream)
 }
 
 static const batch_shape_t shapes[] = {
-    {.m = 1, .n = 1, .count = 2, .nb = 32},   {.m = 5, .n = 2, .count = 3, .nb = 32},
-    {.m = 2, .n = 5, .count = 3, .nb = 1},    {.m = 9, .n = 9, .count = 5, .nb = 4},
-    {.m = 33, .n = 20, .count = 9, .nb = 32}, {.m = 40, .n = 40, .count = 2, .nb = 16},
-    {.m = 70, .n = 65, .count = 2, .nb = 32}, {.m = 64, .n = 100, .count = 1, .nb = 48},
-    {.m = 200, .n = 30, .count = 1, .nb = 8}, {.m = 150, .n = 140, .count = 1, .nb = 32},
+    {.m = 1, .n = 1, .count = 2, .nb = 32},    {.m = 5, .n = 2, .count = 3, .nb = 32},
+    {.m = 2, .n = 5, .count = 3, .nb = 1},     {.m = 9, .n = 9, .count = 5, .nb = 4},
+    {.m = 33, .n = 20, .count = 9, .nb = 32},  {.m = 40, .n = 40, .count = 2, .nb = 16},
+    {.m = 70, .n = 65, .count = 2, .nb = 32},  {.m = 64, .n = 100, .count = 1, .nb = 48},
+    {.m = 200, .n = 30, .count = 1, .nb = 8},  {.m = 150, .n = 140, .count = 1, .nb = 32},
+    {.m = 600, .n = 21, .count = 1, .nb = 12},
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
