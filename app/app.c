@@ -13,8 +13,8 @@
 
 enum { ARGS_MAX = 16 };
 
-static const cli_command_t *const commands[] = {&cmd_qr,  &cmd_verify, &cmd_info,
-                                                &cmd_gen, &cmd_bench,  &cmd_csyrk};
+static const cli_command_t *const commands[] = {&cmd_qr,    &cmd_verify, &cmd_info, &cmd_gen,
+                                                &cmd_bench, &cmd_apply,  &cmd_csyrk};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void print_usage(FILE *file)

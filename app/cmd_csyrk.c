@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/batches.h"
 #include "app/commands.h"
 #include "app/context.h"
 #include "app/format.h"
@@ -21,9 +22,8 @@ typedef struct csyrk_options {
     bool hermitian, mirror, overwrite, narrow;
 } csyrk_options_t;
 
-#define CSYRK_UPLO     "upper|lower"
-#define CSYRK_TRANS    "N|T|C"
-#define CSYRK_BACKENDS "auto|cpu|cpu-ref|cuda"
+#define CSYRK_UPLO  "upper|lower"
+#define CSYRK_TRANS "N|T|C"
 
 #define AT(field) offsetof(csyrk_options_t, field)
 static const cli_option_t options_table[] = {
@@ -51,7 +51,7 @@ static const cli_option_t options_table[] = {
      "op(A) op(A)^H, with alpha and beta real", 0, 0},
     {"arithmetic", "mirror", 0, CLI_FLAG, AT(mirror), NULL, NULL, NULL,
      "fill the other triangle too, so that the result is whole", 0, 0},
-    {"arithmetic", "backend", 0, CLI_CHOICE, AT(backend), "NAME", "auto", CSYRK_BACKENDS,
+    {"arithmetic", "backend", 0, CLI_CHOICE, AT(backend), "NAME", "auto", BATCHES_BACKENDS,
      "who computes", 0, 0},
     {"running", "threads", 0, CLI_INT, AT(threads), "N", "0", "auto",
      "threads that compute; 0 or auto: as many as the cores it may use", 0, 1024},
@@ -113,24 +113,21 @@ static gb10_status_t find_c(const csyrk_run_t *run, const io_dataset_t *a, int64
                             gb10_error_t *err)
 {
     const int64_t n = order_of(run, a);
-    for (int64_t d = 0; d < run->c.ndatasets; d++) {
-        const io_dataset_t *c = &run->c.datasets[d];
-        if (strcmp(c->name, a->name) != 0)
-            continue;
-        *at = d;
-        if (c->m == n && c->n == n && c->count == a->count && c->dtype == a->dtype)
-            return GB10_OK;
+    *at = batches_find(&run->c, a->name);
+    if (*at < 0)
         return GB10_FAIL(err, GB10_ERR_FORMAT,
-                         "%s: %s holds %lld matrices of %s (%c), but %s of %s needs %lld of %s "
-                         "(%c). Give C by the shape of the result and the type of A.",
-                         run->options->c, c->name, (long long)c->count, format_shape(c->m, c->n),
-                         gb10_dtype_letter(c->dtype), a->name, run->input, (long long)a->count,
-                         format_shape(n, n), gb10_dtype_letter(a->dtype));
-    }
+                         "%s: it has no matrices named %s, as %s has. Name its datasets as the "
+                         "input's, or choose with --dataset.",
+                         run->options->c, a->name, run->input);
+    const io_dataset_t *c = &run->c.datasets[*at];
+    if (c->m == n && c->n == n && c->count == a->count && c->dtype == a->dtype)
+        return GB10_OK;
     return GB10_FAIL(err, GB10_ERR_FORMAT,
-                     "%s: it has no matrices named %s, as %s has. Name its datasets as the "
-                     "input's, or choose with --dataset.",
-                     run->options->c, a->name, run->input);
+                     "%s: %s holds %lld matrices of %s (%c), but %s of %s needs %lld of %s "
+                     "(%c). Give C by the shape of the result and the type of A.",
+                     run->options->c, c->name, (long long)c->count, format_shape(c->m, c->n),
+                     gb10_dtype_letter(c->dtype), a->name, run->input, (long long)a->count,
+                     format_shape(n, n), gb10_dtype_letter(a->dtype));
 }
 
 static gb10_status_t check_batch(const csyrk_run_t *run, const io_dataset_t *a, gb10_error_t *err)
@@ -150,13 +147,6 @@ static gb10_status_t open_files(csyrk_run_t *run, gb10_error_t *err)
 {
     const csyrk_options_t *o = run->options;
     const unsigned flags = o->narrow ? IO_NARROW : 0;
-    io_attribute_t attributes[] = {{"creator", "fugu csyrk", 0},
-                                   {"creator_version", FUGU_VERSION, 0}};
-    const io_spec_t spec = {.kinds = 1u << IO_A,
-                            .nb = 1,
-                            .attributes = attributes,
-                            .nattributes = 2,
-                            .overwrite = o->overwrite};
     gb10_status_t status = GB10_OK;
     GB10_TRY(io_catalog_open(&run->in, run->input, o->datasets.item, o->datasets.n, flags, err));
     GB10_TRY(io_reader_open(&run->reader, &run->in, err));
@@ -171,12 +161,9 @@ static gb10_status_t open_files(csyrk_run_t *run, gb10_error_t *err)
         GB10_TRY(io_catalog_add_like(&run->out, a, n, n, err));
         run->matrices += a->count;
     }
-    const int64_t bytes = io_output_bytes(&run->out, &spec);
-    const io_existing_t existing = o->overwrite ? IO_REPLACE : IO_REFUSE;
-    GB10_TRY(io_output_check(o->output, &run->in, existing, bytes, err));
-    if (o->c)
-        GB10_TRY(io_output_check(o->output, &run->c, existing, bytes, err));
-    GB10_TRY(io_output_create(&run->output, o->output, &run->out, &spec, err));
+    const io_catalog_t *const inputs[2] = {&run->in, o->c ? &run->c : NULL};
+    GB10_TRY(batches_create(&run->output, o->output, "fugu csyrk", &run->out, inputs, o->overwrite,
+                            err));
 cleanup:
     return status;
 }
@@ -199,19 +186,19 @@ static void mirror(const csyrk_run_t *run, const gb10_view_t *C, int64_t b)
         }
 }
 
-/* Whether the triangle holds NaN or Inf. */
+/* Whether the triangle holds neither NaN nor Inf. */
 static bool is_finite(const csyrk_run_t *run, const gb10_view_t *C, int64_t b)
 {
-    const int parts = gb10_dtype_is_complex(C->dtype) ? 2 : 1;
-    const void *c = gb10_view_at(C, b);
-    double sum = 0;
+    const size_t size = gb10_dtype_size(C->dtype);
+    const char *c = gb10_view_at(C, b);
+    bool finite = true;
     for (int64_t i = 0; i < C->n; i++) {
         const int64_t from = run->options->uplo == UPPER ? i : 0;
         const int64_t to = run->options->uplo == UPPER ? C->n : i + 1;
-        for (int64_t e = from * parts; e < to * parts; e++)
-            sum += 0 * gb10_number_at(C->dtype, c, i * C->n * parts + e);
+        finite =
+            finite && batches_finite(C->dtype, c + (size_t)(i * C->n + from) * size, to - from);
     }
-    return sum == 0;
+    return finite;
 }
 
 /* Matrices first .. of a batch, whose A is in memory and whose C is there or zeros. */
@@ -241,18 +228,15 @@ static gb10_status_t update(csyrk_run_t *run, const gb10_view_t *A, const gb10_v
 
 static gb10_status_t do_batch(csyrk_run_t *run, int64_t dataset, gb10_error_t *err)
 {
-    enum { PIECE = 32 << 20 };
     const io_dataset_t *a = &run->in.datasets[dataset];
     const int64_t n = order_of(run, a), size = (int64_t)gb10_dtype_size(a->dtype);
     const int64_t a_bytes = a->m * a->n * size, c_bytes = n * n * size;
-    int64_t piece = PIECE / (a_bytes + c_bytes > 0 ? a_bytes + c_bytes : 1), from_c = -1;
+    const int64_t piece = batches_piece(a_bytes + c_bytes, a->quantum, a->count);
+    int64_t from_c = -1;
     char *A = NULL, *C = NULL;
     gb10_status_t status = GB10_OK;
     if (c_bytes == 0)
         return GB10_OK;
-    piece = (piece > 0 ? piece : 1) + a->quantum - 1;
-    piece = piece / a->quantum * a->quantum;
-    piece = piece < a->count ? piece : a->count;
     if (run->options->c)
         GB10_TRY(find_c(run, a, &from_c, err));
     GB10_TRY(gb10_alloc(&A, (size_t)piece, (size_t)(a_bytes > 0 ? a_bytes : 1), a->name, err));
@@ -276,34 +260,18 @@ cleanup:
     return status;
 }
 
-static gb10_status_t make_handle(csyrk_run_t *run, gb10_error_t *err)
-{
-    char name[32];
-    cli_choice(CSYRK_BACKENDS, run->options->backend, name);
-    gb10_status_t status = gb10_create(&run->handle, name, err);
-    if (status == GB10_OK && gb10_set_threads(run->handle, (int)run->options->threads) != GB10_OK) {
-        *err = *gb10_last_error(run->handle);
-        status = err->status;
-    }
-    return status;
-}
-
 static gb10_status_t run_all(csyrk_run_t *run, gb10_error_t *err)
 {
     gb10_status_t status = GB10_OK;
-    GB10_TRY(make_handle(run, err));
+    GB10_TRY(batches_handle(&run->handle, run->options->backend, run->options->threads, err));
     GB10_TRY(open_files(run, err));
     for (int64_t d = 0; d < run->in.ndatasets; d++)
         GB10_TRY(do_batch(run, d, err));
     GB10_TRY(io_reader_unchanged(run->reader, err));
     if (run->c_reader)
         GB10_TRY(io_reader_unchanged(run->c_reader, err));
-    GB10_TRY(io_output_sync(run->output, err));
-    GB10_TRY(io_output_finish(run->output, err));
 cleanup:
-    if (status != GB10_OK)
-        io_output_discard(run->output);
-    return status;
+    return batches_close(run->output, status, err);
 }
 
 static gb10_status_t check_options(csyrk_run_t *run, gb10_error_t *err)
@@ -347,7 +315,6 @@ static int run_csyrk(const cli_command_t *command, void *options, char **args, i
                format_things(run.out.ndatasets, "dataset"), format_things(run.matrices, "matri"),
                format_count(run.nonfinite), format_seconds(app_now() - start),
                gb10_backend_name(run.handle));
-    io_output_close(run.output);
     io_reader_close(run.reader);
     io_reader_close(run.c_reader);
     io_catalog_free(&run.in);

@@ -4,7 +4,7 @@
 
 #include "app/cli.h"
 
-extern const cli_command_t cmd_qr, cmd_verify, cmd_info, cmd_gen, cmd_bench, cmd_csyrk;
+extern const cli_command_t cmd_qr, cmd_verify, cmd_info, cmd_gen, cmd_bench, cmd_csyrk, cmd_apply;
 
 /* Runs `fugu argv[1] ...` and returns the exit code. */
 int app_main(int argc, char **argv);
