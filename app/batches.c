@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "app/cli.h"
-#include "app/context.h"
+#include "app/format.h"
 #include "kernels/core/view.h"
 
 gb10_status_t batches_handle(gb10_handle_t **handle, int choice, int64_t threads, gb10_error_t *err)
@@ -71,4 +71,21 @@ gb10_status_t batches_close(io_output_t *output, gb10_status_t status, gb10_erro
         io_output_discard(output);
     io_output_close(output);
     return status;
+}
+
+int batches_end(const app_context_t *app, const char *output, const io_catalog_t *catalog,
+                int64_t nonfinite, double start, const gb10_handle_t *handle,
+                const gb10_error_t *err)
+{
+    int64_t matrices = 0;
+    if (err->status != GB10_OK)
+        return app_fail(app, err);
+    for (int64_t d = 0; d < catalog->ndatasets; d++)
+        matrices += catalog->datasets[d].count;
+    if (app->level >= APP_INFO)
+        printf("wrote %s: %s, %s, %s with NaN or Inf, %s (backend %s)\n", output,
+               format_things(catalog->ndatasets, "dataset"), format_things(matrices, "matri"),
+               format_count(nonfinite), format_seconds(app_now() - start),
+               gb10_backend_name(handle));
+    return nonfinite > 0 ? EXIT_BAD_MATRIX : EXIT_DONE;
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "app/context.h"
 #include "io/io.h"
 #include "kernels/gb10.h"
 
@@ -31,5 +32,10 @@ gb10_status_t batches_create(io_output_t **output, const char *path, const char 
 
 /* Syncs and names the output when `status` is GB10_OK, else removes it; closes it. */
 gb10_status_t batches_close(io_output_t *output, gb10_status_t status, gb10_error_t *err);
+
+/* Says what was written (info level), or the failure; the exit code. */
+int batches_end(const app_context_t *app, const char *output, const io_catalog_t *catalog,
+                int64_t nonfinite, double start, const gb10_handle_t *handle,
+                const gb10_error_t *err);
 
 #endif

@@ -59,7 +59,7 @@ typedef struct apply_run {
     io_catalog_t factored, b, out; /* factored: the output of fugu qr as a file, for its identity */
     io_reader_t *reader;
     io_output_t *output;
-    int64_t matrices, nonfinite;
+    int64_t nonfinite;
 } apply_run_t;
 
 /* B of a group; *once: one matrix stands for all. */
@@ -97,7 +97,6 @@ static gb10_status_t add_batch(apply_run_t *run, const io_group_t *g, gb10_error
         return GB10_FAIL(err, GB10_ERR_FORMAT,
                          "%s: %s has not both V (or packed) and T. Factor it with --outputs V,T.",
                          run->input, g->name);
-    run->matrices += g->count;
     if (!run->b_path)
         return io_catalog_add(&run->out, g->name, g->dtype, g->m, run->options->full ? g->m : g->k,
                               g->count, err);
@@ -254,16 +253,9 @@ static int run_apply(const cli_command_t *command, void *options, char **args, i
     app_context_init(&app, command->name, &run.options->common);
     if (app.team.rank != 0)
         return EXIT_DONE; /* one process writes the file */
-    int code = EXIT_DONE;
-    if (run_all(&run, &err) != GB10_OK)
-        code = app_fail(&app, &err);
-    else if (run.nonfinite > 0)
-        code = EXIT_BAD_MATRIX;
-    if (err.status == GB10_OK && app.level >= APP_INFO)
-        printf("wrote %s: %s, %s, %s with NaN or Inf, %s (backend %s)\n", run.options->output,
-               format_things(run.out.ndatasets, "dataset"), format_things(run.matrices, "matri"),
-               format_count(run.nonfinite), format_seconds(app_now() - start),
-               gb10_backend_name(run.handle));
+    run_all(&run, &err);
+    int code =
+        batches_end(&app, run.options->output, &run.out, run.nonfinite, start, run.handle, &err);
     io_result_close(&run.result);
     io_reader_close(run.reader);
     io_catalog_free(&run.factored);

@@ -80,7 +80,7 @@ typedef struct csyrk_run {
     io_catalog_t in, c, out; /* c: only with --c and beta not 0, or for its other triangle */
     io_reader_t *reader, *c_reader;
     io_output_t *output;
-    int64_t matrices, nonfinite;
+    int64_t nonfinite;
 } csyrk_run_t;
 
 /* "RE" or "RE,IM". */
@@ -159,7 +159,6 @@ static gb10_status_t open_files(csyrk_run_t *run, gb10_error_t *err)
         const int64_t n = order_of(run, a);
         GB10_TRY(check_batch(run, a, err));
         GB10_TRY(io_catalog_add_like(&run->out, a, n, n, err));
-        run->matrices += a->count;
     }
     const io_catalog_t *const inputs[2] = {&run->in, o->c ? &run->c : NULL};
     GB10_TRY(batches_create(&run->output, o->output, "fugu csyrk", &run->out, inputs, o->overwrite,
@@ -305,16 +304,8 @@ static int run_csyrk(const cli_command_t *command, void *options, char **args, i
         return EXIT_DONE; /* one process writes the file */
     if (check_options(&run, &err) == GB10_OK)
         run_all(&run, &err);
-    int code = EXIT_DONE;
-    if (err.status != GB10_OK)
-        code = app_fail(&app, &err);
-    else if (run.nonfinite > 0)
-        code = EXIT_BAD_MATRIX;
-    if (err.status == GB10_OK && app.level >= APP_INFO)
-        printf("wrote %s: %s, %s, %s with NaN or Inf, %s (backend %s)\n", run.options->output,
-               format_things(run.out.ndatasets, "dataset"), format_things(run.matrices, "matri"),
-               format_count(run.nonfinite), format_seconds(app_now() - start),
-               gb10_backend_name(run.handle));
+    int code =
+        batches_end(&app, run.options->output, &run.out, run.nonfinite, start, run.handle, &err);
     io_reader_close(run.reader);
     io_reader_close(run.c_reader);
     io_catalog_free(&run.in);

@@ -28,7 +28,7 @@ one_line '--full is for Q itself'
 expect 3 "$FUGU" apply a.h5 -o x.h5
 one_line 'a\.h5 is not an output of fugu qr'
 expect 3 "$FUGU" apply qr.h5 a.h5 -o x.h5 --side right
-one_line '/g/x holds 9 matrices of 7x5 \(z\), but /g/x of qr\.h5 has 9 of 7x5 .*Q is 7x7.* 7 columns'
+one_line '/g/x holds 9 matrices of 7x5 \(z\), but /g/x of qr\.h5 has 9 of 7x5 .*Q is 7x7.* 7 col'
 expect 0 "$FUGU" gen few.h5 -q --add gaussian:7x5x9:z:name=g/x
 expect 3 "$FUGU" apply qr.h5 few.h5 -o x.h5
 one_line 'few\.h5: it has no matrices named /gaussian_20x30_d'
