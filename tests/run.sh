@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.." || exit 1
 passed=0 failed=0 skipped=0
 limit=${FUGU_TEST_TIMEOUT:-1500}
 log=$(mktemp)
-trap 'rm -f "$log" "$log.tap"' EXIT
+trap 'rm -f "$log" "$log".*' EXIT
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_MCA_btl_base_warn_component_unused=0
@@ -54,21 +54,36 @@ script() { # name command...
     esac
 }
 
-# A program or script that counts for itself and says "N passed, N failed, N skipped" at the end.
-counted() { # name command...
-    local name=$1 code=0 start=$SECONDS ok bad skip
-    shift
-    timeout "$limit" "$@" >"$log" 2>&1 || code=$?
+# What a program that counts for itself has left in the log: "N passed, N failed, N skipped" last.
+judge() { # name code seconds
+    local ok bad skip
     read -r ok bad skip < <(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" |
         tail -n 1 | tr -dc '0-9 \n')
-    if [ "$code" -ne 0 ] || [ $((${ok:-0} + ${skip:-0})) -eq 0 ]; then
+    if [ "$2" -ne 0 ] || [ $((${ok:-0} + ${skip:-0})) -eq 0 ]; then
         failed=$((failed + (${bad:-0} > 0 ? bad - 1 : 0)))
-        fail "$name (exit $code)"
+        fail "$1 (exit $2)"
     else
-        echo "ok $name: $ok tests ($((SECONDS - start)) s)"
-        sed -n "s|^skipped: *|skipped $name: |p" "$log"
+        echo "ok $1: $ok tests ($3 s)"
+        sed -n "s|^skipped: *|skipped $1: |p" "$log"
     fi
     passed=$((passed + ${ok:-0})) skipped=$((skipped + ${skip:-0}))
+}
+
+counted() { # name command...
+    local name=$1 code=0 start=$SECONDS
+    shift
+    timeout "$limit" "$@" >"$log" 2>&1 || code=$?
+    judge "$name" $code $((SECONDS - start))
+}
+
+# Builds of the emulated kernels and their tests, one after the other beside what else runs.
+simt_variants() { # name...
+    local t code start
+    for t in "$@"; do
+        code=0 start=$SECONDS
+        timeout "$limit" bash tests/simt/variant.sh "$build" "$t" >"$log.$t" 2>&1 || code=$?
+        echo "$code $((SECONDS - start))" >"$log.$t.end"
+    done
 }
 
 for area in $areas; do
@@ -99,6 +114,7 @@ for area in $areas; do
         script $t /usr/bin/python3 $t "$build/dump_catalog"
         ;;
     simt)
+        simt_variants tsan asan arm64 &
         for t in tests/simt/test_*.c; do
             counted "${t%.c}" "$build/${t%.c}"
         done
@@ -110,9 +126,13 @@ for area in $areas; do
             criterion "tests/kernels/$t on cuda, staged" env FUGU_TEST_BACKEND=cuda SIMT_DIRECT=0 \
                 "$build/simt/tests/kernels/$t" -j2
         done
-        for t in asan tsan arm64 mutate; do
-            counted "tests/simt/$t" bash tests/simt/variant.sh "$build" $t
+        wait
+        for t in tsan asan arm64; do
+            cp "$log.$t" "$log"
+            # shellcheck disable=SC2046 # two words
+            judge "tests/simt/$t" $(cat "$log.$t.end")
         done
+        counted tests/simt/mutate bash tests/simt/variant.sh "$build" mutate
         script "tests/simt/cubin" bash tests/simt/variant.sh "$build" cubin
         ;;
     isa)

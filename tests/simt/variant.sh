@@ -70,32 +70,37 @@ arm64)
     ;;
 mutate)
     sites=$(mktemp)
-    trap 'rm -f "$sites"' EXIT
+    trap 'rm -f "$sites" "$sites".*' EXIT
     for t in test_simt_cases test_simt_qr; do
         SIMT_SITES=$sites.one "$build/tests/simt/$t" >/dev/null || exit 1
         sort -u "$sites.one" | sed "s/^/$t:/" >>"$sites"
         rm -f "$sites.one"
     done
-    passed=0 failed=0
-    while IFS=: read -r t file line; do
+    try() { # program:file:line
+        local t file line text program tsan caught=0
+        IFS=: read -r t file line <<<"$1"
         program=$build/tests/simt/$t
         text=$(sed -n "${line}p" "$file")
         # Twice as long as any good run, should the mutant never end.
-        caught=0
-        SIMT_DROP=$file:$line timeout 20 "$program" >/dev/null 2>&1 || caught=1
+        SIMT_DROP=$file:$line timeout 40 "$program" >/dev/null 2>&1 || caught=1
         # A missing acquire, release or fence of the memory model shows in ThreadSanitizer alone.
         tsan=$build/simt-tsan/tests/simt/$t
         [ $caught = 1 ] || [ ! -x "$tsan" ] ||
             SIMT_DROP=$file:$line TSAN_OPTIONS=halt_on_error=1 timeout 120 setarch -R "$tsan" \
                 >/dev/null 2>&1 || caught=tsan
-        echo "$file:$line: caught $caught: $text"
         if [ $caught != 0 ] || [[ $text == *redundant* ]]; then
-            passed=$((passed + 1))
+            echo "$file:$line: caught $caught: $text"
         else
-            failed=$((failed + 1))
             echo "NOT NOTICED $file:$line: $text"
         fi
-    done <"$sites"
+    }
+    export -f try
+    export build
+    xargs -a "$sites" -P "$(nproc)" -I '{}' bash -c 'try "$1"' - '{}' >"$sites.out"
+    grep -v '^NOT NOTICED' "$sites.out" | sort
+    grep '^NOT NOTICED' "$sites.out" | sort
+    failed=$(grep -c '^NOT NOTICED' "$sites.out")
+    passed=$(($(wc -l <"$sites.out") - failed))
     echo "$passed passed, $failed failed, 0 skipped"
     [ $failed -eq 0 ] && [ $passed -gt 0 ]
     ;;
