@@ -106,7 +106,7 @@ enum {
     SYRK_DEPTH = 256,      /* rank-k update: columns of op(A) summed in one run ... */
     SYRK_GROUP = 16,       /* ... and panels of rows that are used together       */
     SYRK_LANE_ROWS = 24,   /* one matrix a lane: largest n ... */
-    SYRK_LANE_MOST = 1024, /* ... and n k                      */
+    SYRK_LANE_MOST = 2048, /* ... and n k                      */
     SYRK_AHEAD = 1 << 20   /* bytes of the next matrix that are asked for early */
 };
 

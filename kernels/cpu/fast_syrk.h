@@ -19,7 +19,8 @@
 
 typedef struct N(syrk) {
     int64_t n, k;
-    int64_t plane, panel; /* numbers of a panel's X, and of all of it */
+    int64_t plane, panel; /* numbers of a panel's X, and of all of it, in one run */
+    int64_t run;          /* numbers of all panels in one run                     */
     REAL *P;
     bool upper, hermitian, negate; /* negate: the sums' imaginary parts */
     bool keep_old;                 /* beta is not 0                     */
@@ -81,13 +82,15 @@ INLINE void N(syrk_scatter)(REAL *C, const REAL *numbers, int64_t stride, int64_
         memcpy(C + i * stride, numbers + i * PARTS, PARTS * sizeof(REAL));
 }
 
-/* `rows` rows of op(A) from A on to X and Y of a panel; zeros after them. */
+/* `rows` rows and `depth` columns of op(A) from A on to X and Y of a panel; zeros below. Whole
+ * vectors are read where that stays within the matrix. */
 static void N(syrk_pack_rows)(const N(syrk_t) * q, REAL *to, const REAL *A, int64_t rs, int64_t cs,
-                              int64_t rows)
+                              int64_t rows, int64_t depth)
 {
+    const index_t inside = N(numbers)() < (index_t){0} + (INDEX)rows;
     int64_t l = 0;
     if (cs == PARTS)
-        for (; l + VL / PARTS <= q->k; l += VL / PARTS) {
+        for (; l + VL / PARTS <= depth; l += VL / PARTS) {
             vec_t x[VL];
             for (int64_t i = 0; i < VL; i++)
                 x[i] = i < rows ? N(syrk_get)(A + i * rs + l * PARTS) : splat(0);
@@ -96,9 +99,9 @@ static void N(syrk_pack_rows)(const N(syrk_t) * q, REAL *to, const REAL *A, int6
                 keep(to + i % PARTS * q->plane + (l + i / PARTS) * VL, x[i]);
         }
     REAL numbers[PARTS * VL] __attribute__((aligned(VECTOR_BYTES))) = {0};
-    for (; l < q->k; l++) {
+    for (; l < depth; l++) {
         const REAL *from = A + l * cs;
-        if (rs != PARTS || rows < VL) {
+        if (rs != PARTS || PARTS * (VL - rows) > (depth - 1 - l) * cs) {
             N(syrk_gather)(numbers, from, rs, 0, rows);
             from = numbers;
         }
@@ -106,9 +109,9 @@ static void N(syrk_pack_rows)(const N(syrk_t) * q, REAL *to, const REAL *A, int6
         if (CPLX) {
             y = N(syrk_get)(from + VL);
             N(syrk_part)(&x, &y);
-            keep(to + q->plane + l * VL, y);
+            keep(to + q->plane + l * VL, (vec_t)((index_t)y & inside));
         }
-        keep(to + l * VL, x);
+        keep(to + l * VL, (vec_t)((index_t)x & inside));
     }
 }
 
@@ -134,24 +137,34 @@ static bool N(syrk_tame)(const N(syrk_top_t) * t)
     return sum == 0 && most < SYRK_LARGEST;
 }
 
-/* op(A) to panels; false when it is not tame. */
-static bool N(syrk_pack)(const N(syrk_t) * q, const REAL *A, int64_t rs, int64_t cs)
+/* Columns l0 .. of op(A) to panels. */
+static void N(syrk_pack_run)(const N(syrk_t) * q, const REAL *A, int64_t rs, int64_t cs, int64_t l0,
+                             N(syrk_top_t) * top)
 {
-    N(syrk_top_t) top = {splat(0), splat(0)};
+    const int64_t depth = min64(SYRK_DEPTH, q->k - l0);
     for (int64_t p = 0; p * VL < q->n; p++) {
-        REAL *x = q->P + p * q->panel, *y = x + q->plane;
-        N(syrk_pack_rows)(q, x, A + p * VL * rs, rs, cs, min64(VL, q->n - p * VL));
-        for (int64_t e = 0; e < q->plane; e += VL) {
+        REAL *x = q->P + l0 / SYRK_DEPTH * q->run + p * q->panel, *y = x + q->plane;
+        const int64_t rows = min64(VL, q->n - p * VL);
+        N(syrk_pack_rows)(q, x, A + p * VL * rs + l0 * cs, rs, cs, rows, depth);
+        for (int64_t e = 0; e < depth * VL; e += VL) {
             const vec_t re = load(x + e), im = CPLX ? load(y + e) : re;
-            N(syrk_look)(&top, re);
+            N(syrk_look)(top, re);
             if (CPLX) {
-                N(syrk_look)(&top, im);
+                N(syrk_look)(top, im);
                 keep(y + q->plane + e, re + im);
                 if (q->hermitian)
                     keep(y + 2 * q->plane + e, re - im);
             }
         }
     }
+}
+
+/* op(A) to panels, run by run; false when it is not tame. */
+static bool N(syrk_pack)(const N(syrk_t) * q, const REAL *A, int64_t rs, int64_t cs)
+{
+    N(syrk_top_t) top = {splat(0), splat(0)};
+    for (int64_t l = 0; l < q->k; l += SYRK_DEPTH)
+        N(syrk_pack_run)(q, A, rs, cs, l, &top);
     return N(syrk_tame)(&top);
 }
 
@@ -231,12 +244,12 @@ typedef struct N(syrk_tile) {
 
 static void N(syrk_sums)(const N(syrk_t) * q, N(syrk_tile_t) * t, int64_t l0, int64_t depth)
 {
-    const REAL *x = q->P + t->p * q->panel + l0 * VL, *y[SYRK_COLUMNS];
+    const REAL *P = q->P + l0 / SYRK_DEPTH * q->run, *x = P + t->p * q->panel, *y[SYRK_COLUMNS];
     vec_t sum[SYRK_PRODUCTS][SYRK_COLUMNS][2];
     for (int e = 0; e < SYRK_PRODUCTS; e++) {
-        const int64_t mate = (e == 2 && q->hermitian ? 3 : e) * q->plane + l0 * VL;
+        const int64_t mate = (e == 2 && q->hermitian ? 3 : e) * q->plane;
         for (int c = 0; c < t->columns; c++)
-            y[c] = q->P + (t->j + c) / VL * q->panel + (t->j + c) % VL + mate;
+            y[c] = P + (t->j + c) / VL * q->panel + (t->j + c) % VL + mate;
         N(syrk_products)(t->v, t->columns, x + e * q->plane, q->panel, y, depth, sum[e]);
     }
     for (int c = 0; c < t->columns; c++)
@@ -431,7 +444,8 @@ static size_t N(syrk_need)(const gb10_syrk_args_t *a)
     const int64_t n = a->C->n, k = a->trans == 'N' ? a->A->n : a->A->m;
     if (N(syrk_small)(n, k))
         return (size_t)(n * (n + k) * PARTS * VL) * sizeof(REAL);
-    return (size_t)(round_up(n, VL) * k * (CPLX ? 4 : 1)) * sizeof(REAL);
+    const int64_t deep = k > SYRK_DEPTH ? round_up(k, SYRK_DEPTH) : k;
+    return (size_t)(round_up(n, VL) * deep * (CPLX ? 4 : 1)) * sizeof(REAL);
 }
 
 static bool N(syrk_scalar_tame)(const REAL *x)
@@ -467,7 +481,7 @@ static void N(syrk)(const gb10_syrk_args_t *a, int64_t b, int64_t count, void *w
          .k = k,
          .crs = PARTS * (turned ? a->C->cs : a->C->rs),
          .ccs = PARTS * (turned ? a->C->rs : a->C->cs),
-         .plane = k * VL,
+         .plane = min64(k, SYRK_DEPTH) * VL,
          .P = workspace,
          .upper = (a->uplo == 'U') != turned,
          .hermitian = a->hermitian && CPLX,
@@ -475,6 +489,7 @@ static void N(syrk)(const gb10_syrk_args_t *a, int64_t b, int64_t count, void *w
          .alpha = {(REAL)a->alpha[0], CPLX ? (REAL)a->alpha[1] : 0},
          .beta = {(REAL)a->beta[0], CPLX ? (REAL)a->beta[1] : 0}};
     q.panel = q.plane * (q.hermitian ? 4 : SYRK_PRODUCTS);
+    q.run = (q.n + VL - 1) / VL * q.panel;
     q.keep_old = q.beta[0] != 0 || q.beta[1] != 0;
     const bool usual = k > 0 && (q.alpha[0] != 0 || q.alpha[1] != 0) &&
                        N(syrk_scalar_tame)(q.alpha) && N(syrk_scalar_tame)(q.beta);
