@@ -71,7 +71,7 @@ static gb10_status_t load_input(input_info_t *in, const char *path, const info_o
     }
     in->bytes_out = (double)io_output_bytes(&in->catalog, &spec);
     GB10_TRY(dist_plan_create(&in->plan, in->batches, in->held, in->catalog.ndatasets, o->unit_size,
-                              err));
+                              INT64_MAX, err));
 cleanup:
     return status;
 }

@@ -19,17 +19,23 @@
 typedef struct dist_plan dist_plan_t;
 
 /* bytes_out(batch) = bytes written per matrix, computed by the caller into out_bytes[nbatches].
- * Batches and out_bytes are kept by reference and must outlive the plan. */
+ * Batches and out_bytes are kept by reference and must outlive the plan. A matrix that takes more
+ * than `memory` with them is huge: a unit alone, behind all others in canonical order, for all
+ * ranks together. */
 gb10_status_t dist_plan_create(dist_plan_t **plan, const gb10_batch_t *batches,
                                const int64_t *out_bytes, int64_t nbatches, int64_t unit_bytes,
-                               gb10_error_t *err);
+                               int64_t memory, gb10_error_t *err);
 void dist_plan_free(dist_plan_t *plan);
 int64_t dist_plan_units(const dist_plan_t *plan);
 int64_t dist_plan_matrices(const dist_plan_t *plan);
+/* The first huge unit; dist_plan_units when there is none. dist_run must be told that they are
+ * done. */
+int64_t dist_plan_huge(const dist_plan_t *plan);
+gb10_bucket_t dist_plan_bucket(const dist_plan_t *plan, int64_t batch);
 /* Units, matrices of one bucket. */
 int64_t dist_plan_bucket_units(const dist_plan_t *plan, gb10_bucket_t bucket);
 int64_t dist_plan_bucket_matrices(const dist_plan_t *plan, gb10_bucket_t bucket);
-/* Largest bytes_in, bytes_out and matrices of any unit. */
+/* Largest bytes_in, bytes_out, matrices and runs of any unit that is not huge. */
 void dist_plan_limits(const dist_plan_t *plan, int64_t *bytes_in, int64_t *bytes_out,
                       int64_t *matrices, int64_t *runs);
 /* Fills unit i, 0 <= i < units, in canonical order (bucket, type, catalog). unit->runs grows. */

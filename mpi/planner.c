@@ -24,6 +24,7 @@ typedef struct segment {
 struct dist_plan {
     const gb10_batch_t *batches;
     const int64_t *out_bytes;
+    int64_t memory; /* what is larger is huge */
     int64_t nentries, units, matrices;
     entry_t *entries; /* in canonical order of units */
     int64_t nsegments;
@@ -55,6 +56,20 @@ static int64_t max64(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+gb10_bucket_t dist_plan_bucket(const dist_plan_t *plan, int64_t batch)
+{
+    const gb10_batch_t *b = &plan->batches[batch];
+    if (b->source_bytes > plan->memory - plan->out_bytes[batch])
+        return GB10_HUGE;
+    return gb10_bucket_of(b->m, b->n);
+}
+
+/* Matrices that stay together in a unit; a huge one is alone. */
+static int64_t quantum_of(const dist_plan_t *plan, int64_t batch)
+{
+    return dist_plan_bucket(plan, batch) == GB10_HUGE ? 1 : plan->batches[batch].quantum;
+}
+
 static int64_t groups_of(const gb10_batch_t *b)
 {
     return (b->count + b->quantum - 1) / b->quantum;
@@ -72,6 +87,18 @@ static void grow_unit(dist_plan_t *plan, open_unit_t *open, int64_t batch, int64
     plan->max_out = max64(plan->max_out, open->bytes_out);
     plan->max_matrices = max64(plan->max_matrices, open->matrices);
     plan->max_runs = max64(plan->max_runs, open->runs);
+}
+
+/* Every matrix is a unit, which no slot of a rank has to hold. */
+static void add_huge(dist_plan_t *plan, int64_t batch)
+{
+    const gb10_batch_t *b = &plan->batches[batch];
+    plan->entries[plan->nentries++] = (entry_t){.batch = batch,
+                                                .per = 1,
+                                                .first_new = plan->units,
+                                                .nnew = b->count,
+                                                .cost = cost_of(b, plan->out_bytes[batch], 1)};
+    plan->units += b->count;
 }
 
 static void add_entry(dist_plan_t *plan, open_unit_t *open, int64_t batch, int64_t unit_bytes)
@@ -128,6 +155,12 @@ static void make_segments(dist_plan_t *plan)
     }
 }
 
+static int stream_of(const dist_plan_t *plan, int64_t batch)
+{
+    int bucket = (int)dist_plan_bucket(plan, batch);
+    return bucket * GB10_DTYPES + (int)plan->batches[batch].dtype;
+}
+
 /* Batches sorted by stream: a counting sort on (bucket, type), catalog order kept. */
 static void make_entries(dist_plan_t *plan, int64_t nbatches, int64_t unit_bytes,
                          const int64_t *sorted)
@@ -136,13 +169,15 @@ static void make_entries(dist_plan_t *plan, int64_t nbatches, int64_t unit_bytes
     open_unit_t open = {0};
     for (int64_t i = 0; i < nbatches; i++) {
         const gb10_batch_t *b = &plan->batches[sorted[i]];
-        gb10_bucket_t bucket = gb10_bucket_of(b->m, b->n);
+        gb10_bucket_t bucket = dist_plan_bucket(plan, sorted[i]);
         int64_t before = plan->units;
-        int this_stream = (int)bucket * GB10_DTYPES + (int)b->dtype;
+        int this_stream = stream_of(plan, sorted[i]);
         if (this_stream != stream)
             open = (open_unit_t){0};
         stream = this_stream;
-        if (b->count > 0)
+        if (bucket == GB10_HUGE)
+            add_huge(plan, sorted[i]);
+        else if (b->count > 0)
             add_entry(plan, &open, sorted[i], unit_bytes);
         plan->matrices += b->count;
         plan->bucket_matrices[bucket] += b->count;
@@ -152,7 +187,7 @@ static void make_entries(dist_plan_t *plan, int64_t nbatches, int64_t unit_bytes
 
 gb10_status_t dist_plan_create(dist_plan_t **out, const gb10_batch_t *batches,
                                const int64_t *out_bytes, int64_t nbatches, int64_t unit_bytes,
-                               gb10_error_t *err)
+                               int64_t memory, gb10_error_t *err)
 {
     enum { STREAMS = GB10_BUCKETS * GB10_DTYPES };
     dist_plan_t *plan = NULL;
@@ -166,16 +201,16 @@ gb10_status_t dist_plan_create(dist_plan_t **out, const gb10_batch_t *batches,
     GB10_TRY(gb10_alloc(&plan, 1, sizeof *plan, "plan", err));
     plan->batches = batches;
     plan->out_bytes = out_bytes;
+    plan->memory = memory;
     GB10_TRY(gb10_alloc(&plan->entries, n, sizeof(entry_t), "plan", err));
     GB10_TRY(gb10_alloc(&plan->segments, n, sizeof(segment_t), "plan", err));
     GB10_TRY(gb10_alloc(&sorted, n, sizeof *sorted, "plan", err));
     for (int64_t i = 0; i < nbatches; i++)
-        start[gb10_bucket_of(batches[i].m, batches[i].n) * GB10_DTYPES + batches[i].dtype + 1]++;
+        start[stream_of(plan, i) + 1]++;
     for (int s = 0; s < STREAMS; s++)
         start[s + 1] += start[s];
     for (int64_t i = 0; i < nbatches; i++)
-        sorted[start[gb10_bucket_of(batches[i].m, batches[i].n) * GB10_DTYPES +
-                     batches[i].dtype]++] = i;
+        sorted[start[stream_of(plan, i)]++] = i;
     make_entries(plan, nbatches, unit_bytes, sorted);
     make_segments(plan);
     *out = plan;
@@ -198,6 +233,11 @@ void dist_plan_free(dist_plan_t *plan)
 int64_t dist_plan_units(const dist_plan_t *plan)
 {
     return plan->units;
+}
+
+int64_t dist_plan_huge(const dist_plan_t *plan)
+{
+    return plan->units - plan->bucket_units[GB10_HUGE];
 }
 
 int64_t dist_plan_matrices(const dist_plan_t *plan)
@@ -243,10 +283,11 @@ static gb10_status_t add_run(const dist_plan_t *plan, const entry_t *e, int64_t 
                              gb10_unit_t *unit, gb10_error_t *err)
 {
     const gb10_batch_t *b = &plan->batches[e->batch];
-    gb10_run_t run = {e->batch, 0, min64(e->head * b->quantum, b->count)};
+    int64_t quantum = quantum_of(plan, e->batch);
+    gb10_run_t run = {e->batch, 0, min64(e->head * quantum, b->count)};
     if (i >= e->first_new) {
-        run.first = (e->head + (i - e->first_new) * e->per) * b->quantum;
-        run.count = min64(e->per * b->quantum, b->count - run.first);
+        run.first = (e->head + (i - e->first_new) * e->per) * quantum;
+        run.count = min64(e->per * quantum, b->count - run.first);
     }
     gb10_status_t status = gb10_grow(&unit->runs, &unit->capacity, (size_t)unit->nruns + 1,
                                      sizeof run, "runs of a unit", err);
@@ -266,10 +307,10 @@ gb10_status_t dist_unit(const dist_plan_t *plan, int64_t i, gb10_unit_t *unit, g
         return GB10_FAIL(err, GB10_ERR_INTERNAL, "unit %lld of %lld does not exist", (long long)i,
                          (long long)plan->units);
     int64_t at = first_entry(plan, i);
-    const gb10_batch_t *b = &plan->batches[plan->entries[at].batch];
+    int64_t batch = plan->entries[at].batch;
     *unit = (gb10_unit_t){.id = i,
-                          .bucket = gb10_bucket_of(b->m, b->n),
-                          .dtype = b->dtype,
+                          .bucket = dist_plan_bucket(plan, batch),
+                          .dtype = plan->batches[batch].dtype,
                           .runs = unit->runs,
                           .capacity = unit->capacity};
     gb10_status_t status = GB10_OK;

@@ -14,7 +14,8 @@ gb10_bucket_t gb10_bucket_of(int64_t m, int64_t n)
 
 const char *gb10_bucket_name(gb10_bucket_t bucket)
 {
-    static const char *const name[GB10_BUCKETS] = {"tiny", "small", "medium", "large", "tall"};
+    static const char *const name[GB10_BUCKETS] = {"tiny",  "small", "medium",
+                                                   "large", "tall",  "huge"};
     return name[bucket];
 }
 

@@ -8,19 +8,21 @@
 #include "kernels/core/types.h"
 
 /* Size buckets by k = min(m, n): tiny <= 32, small <= 128, medium <= 512, large above;
- * tall when m > 4096 and m >= 8 n. */
+ * tall when m > 4096 and m >= 8 n. huge: a matrix that one rank cannot hold, which no shape says. */
 typedef enum gb10_bucket {
     GB10_TINY = 0,
     GB10_SMALL = 1,
     GB10_MEDIUM = 2,
     GB10_LARGE = 3,
-    GB10_TALL = 4
+    GB10_TALL = 4,
+    GB10_HUGE = 5
 } gb10_bucket_t;
-enum { GB10_BUCKETS = 5 };
+enum { GB10_BUCKETS = 6 };
 
+/* By shape alone: never GB10_HUGE. */
 gb10_bucket_t gb10_bucket_of(int64_t m, int64_t n);
 
-/* "tiny", "small", "medium", "large", "tall". */
+/* "tiny", "small", "medium", "large", "tall", "huge". */
 const char *gb10_bucket_name(gb10_bucket_t bucket);
 
 /* One batch as the planner sees it. */

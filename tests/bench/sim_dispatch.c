@@ -160,7 +160,7 @@ static void simulate(const mix_t *mix, int ranks)
         int64_t k = b->m < b->n ? b->m : b->n, rows = k < NB ? k : NB;
         out[i] = (b->m * k + rows * k + k * b->n + k) * (int64_t)gb10_dtype_size(b->dtype) + 65;
     }
-    if (dist_plan_create(&plan, batches, out, mix->nbatches, 64 << 20, &err) != GB10_OK)
+    if (dist_plan_create(&plan, batches, out, mix->nbatches, 64 << 20, INT64_MAX, &err) != GB10_OK)
         exit(1);
     sim_t s = {.plan = plan, .units = dist_plan_units(plan), .ranks = ranks};
     double *cost = NULL, *death = NULL, sum = 0, longest = 0;

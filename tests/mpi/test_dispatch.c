@@ -113,7 +113,7 @@ static void check_runs(const dist_team_t *team)
         int64_t out = 1500;
         gb10_error_t err = {0};
         dist_plan_t *plan;
-        cr_assert_eq(dist_plan_create(&plan, &batch, &out, 1, 3000, &err), GB10_OK);
+        cr_assert_eq(dist_plan_create(&plan, &batch, &out, 1, 3000, INT64_MAX, &err), GB10_OK);
         cr_assert_eq(dist_plan_units(plan), matrices[i]);
         for (int part = 0; part < 2; part++) {
             run_case(team, plan, DIST_DYNAMIC, part, part ? "dynamic, resumed" : "dynamic");
@@ -134,7 +134,7 @@ static void check_failure(const dist_team_t *team, bool stop)
     int after = team->rank == team->size - 1 ? 3 : 0;
     fake_t f = {.fail_after = stop ? 0 : after, .stop_after = stop ? after : 0};
     dist_worker_t worker = {&f, offer, room, idle, failed, stopped, progress, tick, &f, NULL};
-    cr_assert_eq(dist_plan_create(&plan, &batch, &out, 1, 3000, &err), GB10_OK);
+    cr_assert_eq(dist_plan_create(&plan, &batch, &out, 1, 3000, INT64_MAX, &err), GB10_OK);
     cr_assert_eq(dist_run(team, plan, DIST_DYNAMIC, &worker, &err), GB10_OK);
     done = f.done;
     cr_expect(!stop || f.queued == 0);

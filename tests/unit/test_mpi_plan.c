@@ -39,7 +39,7 @@ static void make_plan(fixture_t *f, int64_t unit_bytes)
     gb10_error_t err = {0};
     f->unit_bytes = unit_bytes;
     memset(f->seen, 0, sizeof f->seen);
-    cr_assert_eq(dist_plan_create(&f->plan, f->batch, f->out, f->n, unit_bytes, &err), GB10_OK,
+    cr_assert_eq(dist_plan_create(&f->plan, f->batch, f->out, f->n, unit_bytes, INT64_MAX, &err), GB10_OK,
                  "%s", err.message);
 }
 
@@ -247,7 +247,7 @@ Test(plan, failed_allocations_are_reported)
         fill(&f, 1, BATCHES);
         gb10_alloc_fail_at(0);
         gb10_alloc_fail_at(n);
-        cr_assert_eq(dist_plan_create(&f.plan, f.batch, f.out, f.n, 1000, &err), GB10_ERR_MEMORY);
+        cr_assert_eq(dist_plan_create(&f.plan, f.batch, f.out, f.n, 1000, INT64_MAX, &err), GB10_ERR_MEMORY);
         gb10_alloc_fail_at(0);
     }
 }
