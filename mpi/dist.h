@@ -148,4 +148,72 @@ gb10_status_t dist_scalapack_geqrf(const dist_team_t *team, gb10_dtype_t dtype, 
                                    int64_t n, int64_t nb, const void *A, void *out, void *tau,
                                    gb10_error_t *err);
 
+/* ---- huge matrices: every rank reads, holds and writes its own blocks ---- */
+
+/* An m x n matrix in square blocks over all ranks, then its factors in the same place. */
+typedef struct dist_matrix dist_matrix_t;
+
+/* What its memory holds: A before dist_geqrf, the others after it. Shapes as in the file: V m x k,
+ * T min(nb, k) x k, R k x n, tau k x 1, packed m x n, sign k x 1 of int8. */
+typedef enum dist_part {
+    DIST_A,
+    DIST_V,
+    DIST_T,
+    DIST_R,
+    DIST_TAU,
+    DIST_PACKED,
+    DIST_SIGN
+} dist_part_t;
+
+/* A rectangle of a part. The last two are its place on this rank. */
+typedef struct dist_rect {
+    int64_t row, column, rows, columns;
+    int64_t local_row, local_column;
+} dist_rect_t;
+enum { DIST_RECT_MAX = 65536 /* elements of the largest */ };
+
+/* The process grid that `ranks` ranks make for such a matrix, as "2x1, blocks of 64". */
+enum { DIST_GRID_TEXT = 48 };
+const char *dist_grid_text(int ranks, int64_t m, int64_t n, int64_t nb, char text[DIST_GRID_TEXT]);
+
+/* Bytes that the fullest of `ranks` ranks holds; -1 when ScaLAPACK's counts, which are ints, do not
+ * reach so far with so few ranks (or at all). */
+int64_t dist_matrix_bytes(int ranks, gb10_dtype_t dtype, int64_t m, int64_t n, int64_t nb);
+
+/* m, n, nb >= 1. Nothing in the later calls allocates. positive: R's diagonal is made non-negative,
+ * and DIST_SIGN tells which rows were flipped. [MPI] collective, ranks agree. */
+gb10_status_t dist_matrix_create(dist_matrix_t **matrix, const dist_team_t *team,
+                                 gb10_dtype_t dtype, int64_t m, int64_t n, int64_t nb,
+                                 bool positive, gb10_error_t *err);
+void dist_matrix_free(dist_matrix_t *matrix); /* [MPI] collective; NULL allowed */
+
+/* This rank's rectangles of a part: start with a rect of zeros, until false. Together those of all
+ * ranks cover the part once. */
+bool dist_matrix_next(const dist_matrix_t *matrix, dist_part_t part, dist_rect_t *rect);
+
+/* Takes a rectangle of A, row-major and dense; gives one of the other parts. */
+void dist_matrix_put(dist_matrix_t *matrix, const dist_rect_t *rect, const void *from);
+void dist_matrix_get(const dist_matrix_t *matrix, dist_part_t part, const dist_rect_t *rect,
+                     void *to);
+
+/* When all of A was put: where the first NaN or Inf in row-major order is; -1: all are finite.
+ * [MPI] collective. */
+gb10_status_t dist_matrix_nonfinite(const dist_matrix_t *matrix, int64_t *row, int64_t *column,
+                                    bool *nan, gb10_error_t *err);
+
+/* What was measured, the same on all ranks, as the metrics of those names; NaN where not. */
+typedef struct dist_quality {
+    double column_norm_error;
+    double probe[2]; /* ||(A - QR)x|| / ||A||_F and ||Q^H Q x - x|| for a fixed x = +-1 */
+    double rdiag_min, rdiag_max;
+    bool overflow; /* an entry of R is beyond the range of the type                         */
+    bool broken;   /* V, tau or R's diagonal are not what they must be, or not finite       */
+} dist_quality_t;
+
+/* Factors a finite A by p?geqrf: columns are brought near 1 by powers of two before, which changes
+ * neither V nor tau, and R back after; then T, and the measurements that `norms` and `probe` ask
+ * for. [MPI] collective; a failure must end all ranks (dist_abort), others may be waiting. */
+gb10_status_t dist_geqrf(dist_matrix_t *matrix, bool norms, bool probe, dist_quality_t *quality,
+                         gb10_error_t *err);
+
 #endif
