@@ -113,6 +113,14 @@ typedef struct io_reader io_reader_t;
 gb10_status_t io_reader_open(io_reader_t **reader, const io_catalog_t *catalog, gb10_error_t *err);
 gb10_status_t io_read(io_reader_t *reader, int64_t dataset, int64_t first, int64_t count, void *dst,
                       gb10_error_t *err);
+
+/* Rows [row, row + rows) and columns [column, column + columns) of one matrix. */
+typedef struct io_rect {
+    int64_t row, column, rows, columns;
+} io_rect_t;
+/* The same of a rectangle of matrix `index`; dst is rows x columns, row-major and dense. */
+gb10_status_t io_read_rect(io_reader_t *reader, int64_t dataset, int64_t index,
+                           const io_rect_t *rect, void *dst, gb10_error_t *err);
 /* GB10_ERR_FILE when size or modification time differ from the catalog's. */
 gb10_status_t io_reader_unchanged(io_reader_t *reader, gb10_error_t *err);
 void io_reader_close(io_reader_t *reader);
@@ -204,6 +212,14 @@ gb10_status_t io_write(io_output_t *output, io_kind_t kind, int64_t dataset, int
                        int64_t count, const void *src, gb10_error_t *err);
 gb10_status_t io_read_back(io_output_t *output, io_kind_t kind, int64_t dataset, int64_t first,
                            int64_t count, void *dst, gb10_error_t *err);
+
+/* Raw write of a rectangle of matrix `index` of one kind (tau and sign have k rows of one column);
+ * src is row-major and dense. */
+gb10_status_t io_write_rect(io_output_t *output, io_kind_t kind, int64_t dataset, int64_t index,
+                            const io_rect_t *rect, const void *src, gb10_error_t *err);
+/* Bytes [at, at + size) of all matrices of one kind, which lie one behind the other. */
+gb10_status_t io_read_back_bytes(io_output_t *output, io_kind_t kind, int64_t dataset, int64_t at,
+                                 int64_t size, void *dst, gb10_error_t *err);
 
 /* This rank's writes are on the disk when it returns. */
 gb10_status_t io_output_sync(io_output_t *output, gb10_error_t *err);

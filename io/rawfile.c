@@ -60,6 +60,21 @@ gb10_status_t io_raw_write(int fd, const void *src, size_t size, int64_t offset,
     return GB10_OK;
 }
 
+bool io_rect_fits(const io_rect_t *rect, int64_t rows, int64_t columns)
+{
+    return rect->rows >= 0 && rect->columns >= 0 && rect->row >= 0 && rect->column >= 0 &&
+           rect->rows <= rows && rect->columns <= columns && rect->row <= rows - rect->rows &&
+           rect->column <= columns - rect->columns;
+}
+
+gb10_status_t io_rect_outside(const char *path, const char *name, const io_rect_t *rect,
+                              gb10_error_t *err)
+{
+    return GB10_FAIL(err, GB10_ERR_INTERNAL, "%s: %s has no rows %lld + %lld, columns %lld + %lld",
+                     path, name, (long long)rect->row, (long long)rect->rows,
+                     (long long)rect->column, (long long)rect->columns);
+}
+
 gb10_status_t io_sync_folder(const char *path, gb10_error_t *err)
 {
     char *copy = NULL;

@@ -155,39 +155,89 @@ static int64_t block_at(const io_dataset_t *d, int64_t at, int64_t left, hsize_t
     return here * inner;
 }
 
+/* Reads one block of the open dataset, `elements` of them, as they are stored. */
+static gb10_status_t read_block(io_reader_t *r, const io_dataset_t *d, hid_t space,
+                                const hsize_t *start, const hsize_t *block, int64_t elements,
+                                void *dst, gb10_error_t *err)
+{
+    hsize_t length = (hsize_t)elements;
+    char reason[IO_REASON_MAX];
+    gb10_status_t status = GB10_OK;
+    hid_t memory = H5Screate_simple(1, &length, NULL);
+    if (H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, block, NULL) < 0 ||
+        H5Dread(r->dataset, r->type, memory, space, H5P_DEFAULT, dst) < 0)
+        status =
+            GB10_FAIL(err, GB10_ERR_FILE, "%s: %s: reading %lld elements from row %lld failed: %s.",
+                      r->catalog->path, d->name, (long long)elements,
+                      (long long)start[d->rank - 2], io_h5_reason(reason));
+    io_h5_close(memory);
+    return status;
+}
+
 /* Reads elements [first, first + count) of the flattened dataset as they are stored. */
 static gb10_status_t read_stored(io_reader_t *r, int64_t dataset, int64_t first, int64_t count,
                                  char *dst, gb10_error_t *err)
 {
     const io_dataset_t *d = &r->catalog->datasets[dataset];
     hsize_t start[IO_RANK_MAX], block[IO_RANK_MAX];
-    char reason[IO_REASON_MAX];
     gb10_status_t status;
-    hid_t space = -1, memory = -1;
+    hid_t space = -1;
     io_h5_lock();
     GB10_TRY(open_dataset(r, dataset, err));
     space = H5Dget_space(r->dataset);
     while (count > 0) {
         int64_t done = block_at(d, first, count, start, block);
-        hsize_t length = (hsize_t)done;
-        memory = H5Screate_simple(1, &length, NULL);
-        if (H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, block, NULL) < 0 ||
-            H5Dread(r->dataset, r->type, memory, space, H5P_DEFAULT, dst) < 0) {
-            status = GB10_FAIL(
-                err, GB10_ERR_FILE, "%s: %s: reading %lld elements at %lld failed: %s.",
-                r->catalog->path, d->name, (long long)done, (long long)first, io_h5_reason(reason));
-            goto cleanup;
-        }
-        io_h5_close(memory);
-        memory = -1;
+        GB10_TRY(read_block(r, d, space, start, block, done, dst, err));
         first += done;
         count -= done;
         dst += (size_t)done * d->element.size;
     }
 cleanup:
-    io_h5_close(memory);
     io_h5_close(space);
     io_h5_unlock();
+    return status;
+}
+
+/* Reads a rectangle of matrix `index` as it is stored. */
+static gb10_status_t read_stored_rect(io_reader_t *r, int64_t dataset, int64_t index,
+                                      const io_rect_t *rect, void *dst, gb10_error_t *err)
+{
+    const io_dataset_t *d = &r->catalog->datasets[dataset];
+    hsize_t start[IO_RANK_MAX], block[IO_RANK_MAX];
+    gb10_status_t status;
+    hid_t space = -1;
+    for (int i = d->rank - 3; i >= 0; i--) {
+        start[i] = (hsize_t)(index % d->dims[i]);
+        block[i] = 1;
+        index /= d->dims[i];
+    }
+    start[d->rank - 2] = (hsize_t)rect->row;
+    start[d->rank - 1] = (hsize_t)rect->column;
+    block[d->rank - 2] = (hsize_t)rect->rows;
+    block[d->rank - 1] = (hsize_t)rect->columns;
+    io_h5_lock();
+    GB10_TRY(open_dataset(r, dataset, err));
+    space = H5Dget_space(r->dataset);
+    GB10_TRY(read_block(r, d, space, start, block, rect->rows * rect->columns, dst, err));
+cleanup:
+    io_h5_close(space);
+    io_h5_unlock();
+    return status;
+}
+
+static gb10_status_t fetch_rect(io_reader_t *r, int64_t dataset, int64_t index,
+                                const io_rect_t *rect, char *dst, gb10_error_t *err)
+{
+    const io_dataset_t *d = &r->catalog->datasets[dataset];
+    int64_t e = d->element.size, rows = rect->columns == d->n ? rect->rows : 1;
+    gb10_status_t status = GB10_OK;
+    if (d->offset < 0)
+        return read_stored_rect(r, dataset, index, rect, dst, err);
+    for (int64_t i = 0; i < rect->rows && status == GB10_OK; i += rows) {
+        int64_t from = (index * d->m + rect->row + i) * d->n + rect->column;
+        status = io_raw_read(r->fd, dst + i * rect->columns * e, (size_t)(rows * rect->columns * e),
+                             d->offset + from * e, r->catalog->path, d->name, err);
+    }
     return status;
 }
 
@@ -233,6 +283,21 @@ static gb10_status_t wide_integer(const io_reader_t *r, const io_dataset_t *d, i
                      (long long)(element % d->n), value);
 }
 
+/* There are such matrices; and a fault on purpose. */
+static gb10_status_t check_read(const io_catalog_t *c, int64_t dataset, int64_t first,
+                                int64_t count, gb10_error_t *err)
+{
+    if (dataset < 0 || dataset >= c->ndatasets || first < 0 || count < 0 ||
+        count > c->datasets[dataset].count || first > c->datasets[dataset].count - count)
+        return GB10_FAIL(err, GB10_ERR_INTERNAL, "%s: no matrices %lld + %lld in dataset %lld",
+                         c->path, (long long)first, (long long)count, (long long)dataset);
+    int pretend = io_fault(IO_FAULT_READ);
+    if (pretend)
+        return GB10_FAIL(err, GB10_ERR_FILE, "%s: %s: %s", c->path, c->datasets[dataset].name,
+                         strerror(pretend));
+    return GB10_OK;
+}
+
 /* Stored elements no larger than the result are read into the end of dst and converted in place,
  * front to back; larger ones pass through a buffer. */
 gb10_status_t io_read(io_reader_t *reader, int64_t dataset, int64_t first, int64_t count, void *dst,
@@ -241,15 +306,9 @@ gb10_status_t io_read(io_reader_t *reader, int64_t dataset, int64_t first, int64
     const io_catalog_t *c = reader->catalog;
     gb10_status_t status = GB10_OK;
     char *buffer = NULL;
-    if (dataset < 0 || dataset >= c->ndatasets || first < 0 || count < 0 ||
-        count > c->datasets[dataset].count || first > c->datasets[dataset].count - count)
-        return GB10_FAIL(err, GB10_ERR_INTERNAL, "%s: no matrices %lld + %lld in dataset %lld",
-                         c->path, (long long)first, (long long)count, (long long)dataset);
+    GB10_TRY(check_read(c, dataset, first, count, err));
     const io_dataset_t *d = &c->datasets[dataset];
     const io_element_t *e = &d->element;
-    int pretend = io_fault(IO_FAULT_READ);
-    if (pretend)
-        return GB10_FAIL(err, GB10_ERR_FILE, "%s: %s: %s", c->path, d->name, strerror(pretend));
     int64_t total = count * d->m * d->n, begin = first * d->m * d->n;
     int64_t stored = (int64_t)e->size, size = (int64_t)gb10_dtype_size(d->dtype);
     if (total == 0)
@@ -270,6 +329,37 @@ gb10_status_t io_read(io_reader_t *reader, int64_t dataset, int64_t first, int64
             status = wide_integer(reader, d, begin + i + bad, raw + bad * stored, err);
             goto cleanup;
         }
+    }
+cleanup:
+    gb10_free(buffer);
+    return status;
+}
+
+gb10_status_t io_read_rect(io_reader_t *reader, int64_t dataset, int64_t index,
+                           const io_rect_t *rect, void *dst, gb10_error_t *err)
+{
+    const io_catalog_t *c = reader->catalog;
+    gb10_status_t status = GB10_OK;
+    char *buffer = NULL;
+    GB10_TRY(check_read(c, dataset, index, 1, err));
+    const io_dataset_t *d = &c->datasets[dataset];
+    if (!io_rect_fits(rect, d->m, d->n))
+        return io_rect_outside(c->path, d->name, rect, err);
+    int64_t total = rect->rows * rect->columns, stored = (int64_t)d->element.size;
+    int64_t size = (int64_t)gb10_dtype_size(d->dtype);
+    if (total == 0)
+        return GB10_OK;
+    if (stored > size)
+        GB10_TRY(gb10_alloc(&buffer, (size_t)total, (size_t)stored, "the read buffer", err));
+    char *raw = buffer ? buffer : (char *)dst + total * (size - stored);
+    GB10_TRY(fetch_rect(reader, dataset, index, rect, raw, err));
+    if (io_element_is_native(&d->element, d->dtype))
+        goto cleanup;
+    int64_t bad = io_convert(&d->element, d->dtype, c->narrow, raw, dst, total);
+    if (bad >= 0) {
+        int64_t row = rect->row + bad / rect->columns, column = rect->column + bad % rect->columns;
+        status = wide_integer(reader, d, (index * d->m + row) * d->n + column, raw + bad * stored,
+                              err);
     }
 cleanup:
     gb10_free(buffer);

@@ -174,6 +174,50 @@ gb10_status_t io_write(io_output_t *output, io_kind_t kind, int64_t dataset, int
                         output->catalog->datasets[dataset].name, err);
 }
 
+/* Rows of the rectangle lie a matrix's row apart; whole rows are one piece. */
+gb10_status_t io_write_rect(io_output_t *output, io_kind_t kind, int64_t dataset, int64_t index,
+                            const io_rect_t *rect, const void *src, gb10_error_t *err)
+{
+    int64_t offset = 0;
+    size_t size = 0;
+    gb10_status_t status = locate(output, kind, dataset, index, 1, &offset, &size, err);
+    if (status != GB10_OK)
+        return status;
+    const io_dataset_t *d = &output->catalog->datasets[dataset];
+    io_shape_t shape = io_kind_shape(kind, d->dtype, d->m, d->n, output->nb, output->nmetrics);
+    int64_t width = shape.rank > 1 ? shape.dims[1] : 1, e = (int64_t)shape.element;
+    if (!io_rect_fits(rect, shape.rank > 0 ? shape.dims[0] : 1, width))
+        return io_rect_outside(output->part, d->name, rect, err);
+    int pretend = io_fault(IO_FAULT_DATA);
+    if (pretend)
+        return GB10_FAIL(err, pretend == EIO ? GB10_ERR_FILE : GB10_ERR_SPACE, "%s: %s: %s",
+                         output->part, d->name, strerror(pretend));
+    int64_t pieces = rect->columns == width ? 1 : rect->rows;
+    size_t piece = (size_t)(rect->rows / (pieces > 0 ? pieces : 1) * rect->columns * e);
+    offset += (rect->row * width + rect->column) * e;
+    for (int64_t i = 0; i < pieces && status == GB10_OK; i++)
+        status = io_raw_write(output->fd, (const char *)src + (size_t)i * piece, piece,
+                              offset + i * width * e, output->part, d->name, err);
+    return status;
+}
+
+gb10_status_t io_read_back_bytes(io_output_t *output, io_kind_t kind, int64_t dataset, int64_t at,
+                                 int64_t size, void *dst, gb10_error_t *err)
+{
+    int64_t offset = 0, count = dataset >= 0 && dataset < output->catalog->ndatasets
+                                    ? output->catalog->datasets[dataset].count
+                                    : 0;
+    size_t whole = 0;
+    gb10_status_t status = locate(output, kind, dataset, 0, count, &offset, &whole, err);
+    if (status != GB10_OK)
+        return status;
+    if (at < 0 || size < 0 || size > (int64_t)whole || at > (int64_t)whole - size)
+        return GB10_FAIL(err, GB10_ERR_INTERNAL, "%s: no bytes %lld + %lld of kind %d", output->part,
+                         (long long)at, (long long)size, (int)kind);
+    return io_raw_read(output->fd, dst, (size_t)size, offset + at, output->part,
+                       output->catalog->datasets[dataset].name, err);
+}
+
 gb10_status_t io_read_back(io_output_t *output, io_kind_t kind, int64_t dataset, int64_t first,
                            int64_t count, void *dst, gb10_error_t *err)
 {

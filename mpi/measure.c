@@ -66,7 +66,8 @@ gb10_status_t matrix_measure_a(dist_matrix_t *x, bool probe, int *exponent, gb10
     GB10_TRY(matrix_sum_dd(x, x->in_col, x->a2, x->cols, err));
     memset(x->Ax, 0, (size_t)(x->rows * x->parts) * sizeof *x->Ax);
     for (int64_t j = 0; j < x->cols && probe; j++) {
-        double weight = sign_of(matrix_column(x, j)) * ldexp(1, x->shift[j] - *exponent);
+        double weight = x->top[j] > 0 ? ldexp(1, x->shift[j] - *exponent) : 0;
+        weight *= sign_of(matrix_column(x, j));
         for (int64_t i = 0; i < x->rows; i++)
             for (int q = 0; q < x->parts; q++)
                 mac(&x->Ax[i * x->parts + q], matrix_number(x, i, j, q), plain(weight));
@@ -281,7 +282,8 @@ static gb10_status_t run_probe(dist_matrix_t *x, int exponent, dist_quality_t *q
     if (x->g.mycol == 0)
         sums[1] = plain(drift(x));
     for (int64_t j = 0; j < x->cols && x->g.myrow == 0; j++)
-        mac(&sums[2], ldexp(1, 2 * (x->shift[j] - exponent)), x->a2[j]);
+        if (x->top[j] > 0)
+            mac(&sums[2], ldexp(1, 2 * (x->shift[j] - exponent)), x->a2[j]);
     GB10_TRY(sum_of_all(x, sums, 3, err));
     double norm = sqrt(sums[2].hi), residual = sqrt(sums[0].hi);
     quality->probe[0] = norm > 0 ? beyond_tiny(x, residual / norm, norm, exponent)
