@@ -149,7 +149,7 @@ static void print_input(const input_info_t *in, bool all)
         char shapes[64], types[64], modes[64];
         if (dist_plan_bucket_matrices(in->plan, bucket) == 0)
             continue;
-        report_bucket_shapes(c, bucket, shapes, types, modes);
+        report_bucket_shapes(c, in->plan, bucket, shapes, types, modes);
         printf("  %-8s %12s   %-24s %-7s %10.3g %8s\n", gb10_bucket_name(bucket),
                format_count(dist_plan_bucket_matrices(in->plan, bucket)), shapes, types,
                in->flops[b] * 1e-9, format_count(dist_plan_bucket_units(in->plan, bucket)));

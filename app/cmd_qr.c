@@ -259,6 +259,23 @@ static void warn_of_notes(const qr_run_t *run)
                 (long long)(warnings - SHOWN));
 }
 
+/* Of --memory, or a share of what the node has free. */
+static int64_t memory_of(const qr_run_t *run)
+{
+    const char *ranks = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    int64_t here = ranks ? strtoll(ranks, NULL, 10) : 1, free_kb = 0;
+    if (run->options->memory > 0)
+        return run->options->memory;
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[128];
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %" SCNd64, &free_kb) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return free_kb > 0 ? free_kb * 1024 / 4 / (here > 0 ? here : 1) : INT64_MAX;
+}
+
 static gb10_status_t make_plan(qr_run_t *run, gb10_error_t *err)
 {
     size_t n = (size_t)run->catalog.ndatasets;
@@ -272,7 +289,9 @@ static gb10_status_t make_plan(qr_run_t *run, gb10_error_t *err)
         run->base[i + 1] = run->base[i] + b->count;
     }
     GB10_TRY(dist_plan_create(&run->plan, run->batches, run->held_bytes, (int64_t)n,
-                              run->options->unit_size, err));
+                              run->options->unit_size,
+                              run->memory - pipeline_unit_bytes(0, 1), err));
+    GB10_TRY(huge_grids(run, err));
 cleanup:
     return status;
 }
@@ -297,29 +316,13 @@ static io_spec_t make_spec(const qr_run_t *run, io_attribute_t *attributes, char
                        .backend = run->backend,
                        .attributes = attributes,
                        .nattributes = n,
+                       .grid = run->grid,
                        .overwrite = run->options->overwrite};
 }
 
 static void tick(void *ctx, const dist_progress_t *sum)
 {
     progress_tick(ctx, sum);
-}
-
-/* Of --memory, or a share of what the node has free. */
-static int64_t memory_of(const qr_run_t *run)
-{
-    const char *ranks = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-    int64_t here = ranks ? strtoll(ranks, NULL, 10) : 1, free_kb = 0;
-    if (run->options->memory > 0)
-        return run->options->memory;
-    FILE *file = fopen("/proc/meminfo", "r");
-    char line[128];
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %" SCNd64, &free_kb) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return free_kb > 0 ? free_kb * 1024 / 4 / (here > 0 ? here : 1) : INT64_MAX;
 }
 
 /* Matrices that earlier runs have done, on rank 0. */
@@ -329,6 +332,15 @@ static int64_t matrices_before(const qr_run_t *run)
     for (int b = 0; b < GB10_BUCKETS; b++)
         matrices += run->stats.bucket[b].matrices;
     return matrices;
+}
+
+/* Huge matrices that are not done: each is a unit. */
+static int64_t huge_open(const qr_run_t *run)
+{
+    int64_t open = 0;
+    for (int64_t i = dist_plan_huge(run->plan); i < dist_plan_units(run->plan); i++)
+        open += !run->done[i];
+    return open;
 }
 
 /* All units are done, or the run was stopped. */
@@ -346,7 +358,7 @@ static gb10_status_t agree_on_end(const qr_run_t *run, gb10_error_t *err)
     return GB10_FAIL(err, GB10_ERR_STOPPED, "stopped by %s.", stop_reason());
 }
 
-static gb10_status_t factor_all(qr_run_t *run, gb10_error_t *err)
+static gb10_status_t factor_units(qr_run_t *run, gb10_error_t *err)
 {
     const dist_team_t *team = &run->app.team;
     pipeline_config_t config = {.catalog = &run->catalog,
@@ -355,7 +367,7 @@ static gb10_status_t factor_all(qr_run_t *run, gb10_error_t *err)
                                 .output = run->output,
                                 .journal = run->journal,
                                 .state = run->state,
-                                .memory = memory_of(run),
+                                .memory = run->memory,
                                 .backend = run->backend,
                                 .tuning = run->tuning,
                                 .threads = (int)run->options->threads,
@@ -368,18 +380,16 @@ static gb10_status_t factor_all(qr_run_t *run, gb10_error_t *err)
     progress_t progress;
     int origin;
     gb10_status_t status = pipeline_create(&pipeline, &config, err);
-    if (status == GB10_ERR_MEMORY)
-        gb10_error_context(err, "%s", run->input);
     GB10_TRY(dist_agree(team, status, err, &origin));
     progress_start(&progress, &run->app, run->options,
-                   dist_plan_matrices(run->plan) - matrices_before(run));
+                   dist_plan_matrices(run->plan) - matrices_before(run) - huge_open(run));
     dist_worker_t worker = {.ctx = pipeline,
                             .offer = pipeline_offer,
                             .room = pipeline_room,
                             .idle = pipeline_idle,
                             .failed = pipeline_failed,
                             .stopped = pipeline_stopped,
-                            .done = run->done,
+                            .done = run->taken,
                             .progress = pipeline_progress,
                             .tick = tick,
                             .tick_ctx = &progress};
@@ -391,10 +401,18 @@ static gb10_status_t factor_all(qr_run_t *run, gb10_error_t *err)
     status = pipeline_finish(pipeline, &run->stats, err);
     stats_join(&run->stats, &before);
     GB10_TRY(dist_agree(team, status, err, &origin));
-    GB10_TRY(agree_on_end(run, err));
 cleanup:
     pipeline_free(pipeline);
     return status;
+}
+
+/* What one rank can hold by each alone, then the rest by all together. */
+static gb10_status_t factor_all(qr_run_t *run, gb10_error_t *err)
+{
+    gb10_status_t status = factor_units(run, err);
+    if (status == GB10_OK)
+        status = huge_factor(run, err);
+    return status == GB10_OK ? agree_on_end(run, err) : status;
 }
 
 static gb10_status_t finish(qr_run_t *run, gb10_error_t *err)
@@ -467,6 +485,23 @@ static gb10_status_t check_output(qr_run_t *run, const char *options_text, gb10_
                            run->output_bytes, err);
 }
 
+/* Before anything is written; then MPI, without which a process that was started alone has come so
+ * far, if ScaLAPACK is needed. */
+static gb10_status_t check_memory(qr_run_t *run, gb10_error_t *err)
+{
+    int origin;
+    gb10_status_t status = pipeline_check_memory(run->plan, run->memory, err);
+    if (status == GB10_OK)
+        status = huge_check(run, err);
+    if (status != GB10_OK)
+        gb10_error_context(err, "%s", run->input);
+    GB10_TRY(dist_agree(&run->app.team, status, err, &origin));
+    if (!run->app.team.mpi && dist_plan_bucket_units(run->plan, GB10_HUGE) > 0)
+        GB10_TRY(dist_start(&run->app.team, true, err));
+cleanup:
+    return status;
+}
+
 /* Everything after the options are known; collective. */
 static gb10_status_t run_all(qr_run_t *run, gb10_error_t *err)
 {
@@ -478,10 +513,12 @@ static gb10_status_t run_all(qr_run_t *run, gb10_error_t *err)
     GB10_TRY(open_input(run, err));
     GB10_TRY(read_tuning(run, err));
     GB10_TRY(choose_backend(run, err));
+    run->memory = memory_of(run);
+    GB10_TRY(dist_min(&run->app.team, &run->memory, 1, err));
     options_json(run->options, options_text, sizeof options_text);
+    status = make_plan(run, err);
     io_spec_t spec = make_spec(run, attributes, options_text);
     run->output_bytes = io_output_bytes(&run->catalog, &spec);
-    status = make_plan(run, err);
     if (status == GB10_OK && run->app.team.rank == 0 && run->options->output)
         status = check_output(run, options_text, err);
     if (status == GB10_OK && run->app.team.rank == 0)
@@ -497,6 +534,7 @@ static gb10_status_t run_all(qr_run_t *run, gb10_error_t *err)
     report_plan(run);
     if (run->options->dry_run)
         return dry_run(run, err);
+    GB10_TRY(check_memory(run, err));
     GB10_TRY(resume_open(run, &spec, options_text, err));
     GB10_TRY(factor_all(run, err));
     if (run->options->scalapack > 0)
@@ -523,6 +561,9 @@ static void close_run(qr_run_t *run)
     gb10_free(run->identity);
     gb10_free(run->state);
     gb10_free(run->done);
+    gb10_free(run->taken);
+    gb10_free(run->grid);
+    gb10_free(run->grid_text);
     io_catalog_free(&run->catalog);
 }
 

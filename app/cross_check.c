@@ -93,12 +93,13 @@ cleanup:
     return status;
 }
 
-/* The try-th candidate of a bucket: a fixed pseudo-random place among its matrices. */
+/* The try-th candidate of a bucket: a fixed pseudo-random place among its matrices. Huge ones are
+ * ScaLAPACK's anyway. */
 static bool find_candidate(const qr_run_t *run, gb10_bucket_t bucket, int64_t try, int64_t *dataset,
                            int64_t *index)
 {
     int64_t total = dist_plan_bucket_matrices(run->plan, bucket);
-    if (total == 0 || try >= total)
+    if (total == 0 || try >= total || bucket == GB10_HUGE)
         return false;
     /* One place in each of equal shares of the bucket. */
     int64_t tries = TRIES_PER_MATRIX * run->options->scalapack, share = total / tries;
@@ -106,7 +107,7 @@ static bool find_candidate(const qr_run_t *run, gb10_bucket_t bucket, int64_t tr
     int64_t at = share > 0 ? try * share + (int64_t)(jump % (uint64_t)share) : try;
     for (int64_t d = 0; d < run->catalog.ndatasets; d++) {
         const io_dataset_t *set = &run->catalog.datasets[d];
-        if (gb10_bucket_of(set->m, set->n) != bucket)
+        if (dist_plan_bucket(run->plan, d) != bucket)
             continue;
         if (at < set->count) {
             *dataset = d;
@@ -247,7 +248,7 @@ static gb10_status_t check_one(qr_run_t *run, sample_t *s, bool *used, gb10_erro
                           (const void *const *)s->ours, s->packed, s->tau, &agree, reason, err);
     GB10_TRY(dist_agree(team, status, err, &origin));
     if (team->rank == 0) {
-        cross_bucket_t *b = &run->cross.bucket[gb10_bucket_of(d->m, d->n)];
+        cross_bucket_t *b = &run->cross.bucket[dist_plan_bucket(run->plan, s->dataset)];
         b->checked++;
         b->agreed += agree;
         if (!agree)

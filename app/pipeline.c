@@ -76,6 +76,25 @@ int64_t pipeline_bytes(gb10_dtype_t dtype, int64_t m, int64_t n, int64_t nb, uin
     return bytes;
 }
 
+int64_t pipeline_unit_bytes(int64_t bytes, int64_t runs)
+{
+    return bytes + runs * (BUFFERS + 1) * GB10_ALIGN;
+}
+
+gb10_status_t pipeline_check_memory(const dist_plan_t *plan, int64_t memory, gb10_error_t *err)
+{
+    int64_t in, out, matrices, runs;
+    dist_plan_limits(plan, &in, &out, &matrices, &runs);
+    int64_t bytes = pipeline_unit_bytes(in + out, runs);
+    if (matrices == 0 || bytes <= memory)
+        return GB10_OK;
+    return GB10_FAIL(
+        err, GB10_ERR_MEMORY,
+        "--memory %lld is too little: the largest unit takes %lld bytes. Give at "
+        "least that, or a smaller --unit-size unless one matrix alone is so large.",
+        (long long)memory, (long long)bytes);
+}
+
 uint8_t pipeline_deep_level(int64_t m, int64_t n)
 {
     const double limit = 0x1p28; /* m n k beyond which a full check takes minutes */
@@ -453,24 +472,20 @@ static void find_firsts(pipeline_t *p)
     for (int64_t d = p->config.catalog->ndatasets - 1; d >= 0; d--) {
         const io_dataset_t *set = &p->config.catalog->datasets[d];
         if (set->count > 0)
-            p->first_of_bucket[gb10_bucket_of(set->m, set->n)] = p->config.base[d];
+            p->first_of_bucket[dist_plan_bucket(p->config.plan, d)] = p->config.base[d];
     }
 }
 
 static gb10_status_t create_slots(pipeline_t *p, gb10_error_t *err)
 {
     int64_t in, out, matrices, runs;
-    gb10_status_t status = GB10_OK;
+    gb10_status_t status = pipeline_check_memory(p->config.plan, p->config.memory, err);
+    if (status != GB10_OK)
+        return status;
     dist_plan_limits(p->config.plan, &in, &out, &matrices, &runs);
-    size_t bytes = (size_t)(in + out) + (size_t)runs * (BUFFERS + 1) * GB10_ALIGN;
-    int64_t units = dist_plan_units(p->config.plan), most = units < SLOTS ? units : SLOTS;
+    size_t bytes = (size_t)pipeline_unit_bytes(in + out, runs);
+    int64_t units = dist_plan_huge(p->config.plan), most = units < SLOTS ? units : SLOTS;
     int64_t room = bytes > 0 ? p->config.memory / (int64_t)bytes : SLOTS;
-    if (room < 1 && units > 0)
-        return GB10_FAIL(
-            err, GB10_ERR_MEMORY,
-            "--memory %lld is too little: the largest unit takes %zu bytes. Give at "
-            "least that, or a smaller --unit-size unless one matrix alone is so large.",
-            (long long)p->config.memory, bytes);
     p->nslots = (int)(room < most ? room : most);
     for (int s = 0; s < p->nslots; s++) {
         slot_t *slot = &p->slots[s];

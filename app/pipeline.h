@@ -44,6 +44,12 @@ enum { CRASHES_MOST = 2 };
  * since the checks need them, and what else `kinds` names. Units are cut by it. */
 int64_t pipeline_bytes(gb10_dtype_t dtype, int64_t m, int64_t n, int64_t nb, uint32_t kinds);
 
+/* What a unit takes in memory: its bytes, and the gaps between the buffers of its runs. */
+int64_t pipeline_unit_bytes(int64_t bytes, int64_t runs);
+
+/* GB10_ERR_MEMORY, with the size, when one unit is more than the memory. */
+gb10_status_t pipeline_check_memory(const dist_plan_t *plan, int64_t memory, gb10_error_t *err);
+
 /* Level of a sampled matrix: full, or probe where O(mnk) in double-double takes minutes. */
 uint8_t pipeline_deep_level(int64_t m, int64_t n);
 

@@ -58,12 +58,16 @@ typedef struct qr_run {
     int64_t *held_bytes; /* per matrix of each batch, for the planner   */
     int64_t *base;       /* matrices in the datasets before             */
     dist_plan_t *plan;
+    int64_t memory;    /* bytes of each rank, the same on all               */
+    const char **grid; /* of each dataset: of its huge matrices; else NULL  */
+    char *grid_text;
     io_reader_t *reader;
     io_output_t *output;
     char *identity; /* what decides the output's bytes: lines of the journals */
     io_journal_t *journal;
     io_unit_state_t *state; /* of every unit, as the journals say  */
     uint8_t *done;          /* units that earlier runs have done   */
+    uint8_t *taken;         /* the same, and those that are huge   */
     int64_t done_before;    /* their number, on rank 0             */
     int number;             /* of this run at its output, from 1   */
     bool finished_before;   /* --resume found nothing left to do   */
@@ -81,8 +85,8 @@ typedef struct qr_run {
 /* ---- report.c ---- */
 
 /* "7x7 .. 24x24", "s d", "fp32,fp64" of one bucket; text has room for 64 bytes each. */
-void report_bucket_shapes(const io_catalog_t *catalog, gb10_bucket_t bucket, char *shapes,
-                          char *types, char *modes);
+void report_bucket_shapes(const io_catalog_t *catalog, const dist_plan_t *plan,
+                          gb10_bucket_t bucket, char *shapes, char *types, char *modes);
 /* Version, ranks, backend; then what is in the file and the bucket table (info level). */
 void report_start(const qr_run_t *run);
 /* Sizes of the units (debug level). */
@@ -106,6 +110,18 @@ gb10_status_t cross_check(qr_run_t *run, gb10_error_t *err);
 gb10_status_t cross_compare(gb10_dtype_t dtype, int64_t m, int64_t n, int64_t nb, const void *A,
                             const void *const ours[4], const void *packed, const void *tau,
                             bool *agree, char *reason, gb10_error_t *err);
+
+/* ---- huge.c: matrices that go over all ranks by ScaLAPACK ---- */
+
+/* run->grid, when the plan has any. */
+gb10_status_t huge_grids(qr_run_t *run, gb10_error_t *err);
+/* GB10_ERR_MEMORY when the ranks cannot hold one, with what is needed; GB10_ERR_UNSUPPORTED without
+ * ScaLAPACK. */
+gb10_status_t huge_check(const qr_run_t *run, gb10_error_t *err);
+/* Which datasets they are, as a line of the journals without its end. */
+void huge_identity(const qr_run_t *run, char *text, size_t size);
+/* Factors those that are not done, one by one, until a request to stop. Collective. */
+gb10_status_t huge_factor(qr_run_t *run, gb10_error_t *err);
 
 /* ---- progress.c ---- */
 

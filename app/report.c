@@ -22,15 +22,15 @@ static const char *status_text(uint8_t info)
     return text[info < GB10_INFOS ? info : 0];
 }
 
-void report_bucket_shapes(const io_catalog_t *catalog, gb10_bucket_t bucket, char *shapes,
-                          char *types, char *modes)
+void report_bucket_shapes(const io_catalog_t *catalog, const dist_plan_t *plan,
+                          gb10_bucket_t bucket, char *shapes, char *types, char *modes)
 {
     const io_dataset_t *least = NULL, *most = NULL;
     unsigned seen = 0;
     char *t = types;
     for (int64_t i = 0; i < catalog->ndatasets; i++) {
         const io_dataset_t *d = &catalog->datasets[i];
-        if (d->count == 0 || gb10_bucket_of(d->m, d->n) != bucket)
+        if (d->count == 0 || dist_plan_bucket(plan, i) != bucket)
             continue;
         seen |= 1u << d->dtype;
         if (!least || d->m * d->n < least->m * least->n)
@@ -58,7 +58,8 @@ void report_bucket_shapes(const io_catalog_t *catalog, gb10_bucket_t bucket, cha
 static const char *bucket_label(int bucket)
 {
     static const char *const label[GB10_BUCKETS] = {"tiny  <= 32", "small <= 128", "medium<= 512",
-                                                    "large > 512", "tall"};
+                                                    "large > 512", "tall",
+                                                   "huge"};
     return label[bucket];
 }
 
@@ -98,7 +99,7 @@ void report_start(const qr_run_t *run)
         char shapes[64], types[64], modes[64];
         if (dist_plan_bucket_matrices(run->plan, (gb10_bucket_t)b) == 0)
             continue;
-        report_bucket_shapes(c, (gb10_bucket_t)b, shapes, types, modes);
+        report_bucket_shapes(c, run->plan, (gb10_bucket_t)b, shapes, types, modes);
         fprintf(stderr, "  %-12s %12s   %-24s %-7s %-10s %6s\n", bucket_label(b),
                 format_count(dist_plan_bucket_matrices(run->plan, (gb10_bucket_t)b)), shapes, types,
                 modes, format_count(dist_plan_bucket_units(run->plan, (gb10_bucket_t)b)));
@@ -244,7 +245,7 @@ static void json_buckets(json_t *j, const qr_run_t *run)
         char shapes[64], types[64], modes[64];
         if (t->matrices == 0)
             continue;
-        report_bucket_shapes(&run->catalog, (gb10_bucket_t)b, shapes, types, modes);
+        report_bucket_shapes(&run->catalog, run->plan, (gb10_bucket_t)b, shapes, types, modes);
         json_open(j, NULL, '{');
         json_text(j, "bucket", gb10_bucket_name((gb10_bucket_t)b));
         json_int(j, "matrices", t->matrices);

@@ -18,18 +18,19 @@ enum { PIECE = 8 << 20, SAMPLE = 4 };
 
 static gb10_status_t make_identity(qr_run_t *run, const char *options_text, gb10_error_t *err)
 {
-    char fingerprint[17];
+    char fingerprint[17], huge[80];
     size_t size = 1024 + strlen(options_text);
     io_catalog_fingerprint(&run->catalog, fingerprint);
+    huge_identity(run, huge, sizeof huge);
     gb10_status_t status = gb10_alloc(&run->identity, size, 1, "the run's identity", err);
     if (status == GB10_OK)
         snprintf(run->identity, size,
                  "fugu = %s (%s)\ninput bytes = %" PRId64 "\ninput changed = %" PRId64
                  "\ninput datasets = %s\noptions = %s\nbackend = %s\ninstruction set = %s\n"
-                 "tuning = %s\nunit size = %" PRId64 "\n",
+                 "tuning = %s\nunit size = %" PRId64 "\n%s\n",
                  FUGU_VERSION, app_git(), run->catalog.file_size, run->catalog.mtime_ns,
                  fingerprint, options_text, run->backend, run->isa, run->stamp,
-                 run->options->unit_size);
+                 run->options->unit_size, huge);
     return status;
 }
 
@@ -71,14 +72,22 @@ cleanup:
     return status;
 }
 
-static void add_crc(void *ctx, const gb10_run_t *run, int64_t first, int64_t count,
-                    const void *bytes, size_t size)
+/* All of one kind of one run, a matrix in pieces if need be. */
+static gb10_status_t add_crc(qr_run_t *run, reader_t *r, const gb10_run_t *part, io_kind_t kind,
+                             uint32_t *crc, gb10_error_t *err)
 {
-    uint32_t *crc = ctx;
-    (void)run;
-    (void)first;
-    (void)count;
-    *crc = io_crc32c(*crc, bytes, size);
+    const io_dataset_t *d = &run->catalog.datasets[part->dataset];
+    int64_t bytes = io_kind_bytes(kind, d->dtype, d->m, d->n, run->options->nb, GB10_METRICS);
+    int64_t end = (part->first + part->count) * bytes;
+    gb10_status_t status = GB10_OK;
+    GB10_TRY(gb10_grow(&r->bytes, &r->capacity, PIECE, 1, "reading back", err));
+    for (int64_t at = part->first * bytes; at < end; at += PIECE) {
+        int64_t size = end - at < PIECE ? end - at : PIECE;
+        GB10_TRY(io_read_back_bytes(run->output, kind, part->dataset, at, size, r->bytes, err));
+        *crc = io_crc32c(*crc, r->bytes, (size_t)size);
+    }
+cleanup:
+    return status;
 }
 
 static gb10_status_t unit_crc(qr_run_t *run, reader_t *r, int64_t unit, uint32_t *crc,
@@ -90,8 +99,16 @@ static gb10_status_t unit_crc(qr_run_t *run, reader_t *r, int64_t unit, uint32_t
     for (int64_t i = 0; i < r->unit.nruns; i++)
         for (int kind = 0; kind < IO_KINDS; kind++)
             if (run->kinds >> kind & 1u)
-                GB10_TRY(read_back(run, r, &r->unit.runs[i], (io_kind_t)kind, add_crc, crc, err));
+                GB10_TRY(add_crc(run, r, &r->unit.runs[i], (io_kind_t)kind, crc, err));
 cleanup:
+    return status;
+}
+
+gb10_status_t resume_unit_crc(qr_run_t *run, int64_t unit, uint32_t *crc, gb10_error_t *err)
+{
+    reader_t r = {.bytes = NULL};
+    gb10_status_t status = unit_crc(run, &r, unit, crc, err);
+    reader_free(&r);
     return status;
 }
 
@@ -295,10 +312,14 @@ gb10_status_t resume_open(qr_run_t *run, const io_spec_t *spec, const char *opti
     if (status == GB10_OK && team->rank == 0)
         status = run->shards > 0 ? open_shared(run, spec, &last_run, err)
                                  : open_or_create(run, spec, &last_run, err);
+    if (status == GB10_OK)
+        status = gb10_alloc(&run->taken, (size_t)units, 1, "states of units", err);
     GB10_TRY(dist_agree(team, status, err, &origin));
     GB10_TRY(share(run, &last_run, err));
-    for (int64_t i = 0; i < units; i++)
+    for (int64_t i = 0; i < units; i++) {
         run->done[i] = run->state[i].done;
+        run->taken[i] = run->done[i] || i >= dist_plan_huge(run->plan);
+    }
     run->number = last_run + 1;
     int writer = run->shards > 0 ? run->shard : team->rank;
     status = io_journal_create(&run->journal, io_output_part(run->output), run->number, writer,

@@ -162,6 +162,8 @@ typedef struct io_spec {
     const io_attribute_t *attributes;
     int nattributes;
     bool overwrite;
+    const char *const *grid; /* of each batch: the attribute `grid` of its group, the process grid
+                                of this run; or NULL for all or some                       */
     bool shared; /* io_output_reopen: others write their parts of it at the same time */
 } io_spec_t;
 
@@ -190,7 +192,8 @@ int64_t io_output_bytes(const io_catalog_t *catalog, const io_spec_t *spec);
 gb10_status_t io_output_create(io_output_t **output, const char *path, const io_catalog_t *catalog,
                                const io_spec_t *spec, gb10_error_t *err);
 
-/* The same for an OUT.part that an earlier run with the same catalog and spec has laid out. */
+/* The same for an OUT.part that an earlier run with the same catalog and spec has laid out. A grid
+ * that differs is added to the attribute. */
 gb10_status_t io_output_reopen(io_output_t **output, const char *path, const io_catalog_t *catalog,
                                const io_spec_t *spec, gb10_error_t *err);
 
@@ -250,6 +253,7 @@ typedef struct io_group {
     uint32_t kinds; /* bits of the datasets it holds                             */
     int64_t offset[IO_KINDS];
     int nmetrics; /* as many as the attribute `columns` of metrics names */
+    char *grid;   /* the attribute `grid` or NULL                        */
 } io_group_t;
 
 /* A finished (or unfinished: complete = false) output, for verify and info. Opening checks that no

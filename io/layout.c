@@ -20,6 +20,9 @@ const char *const io_conventions_gen = "fugu-gen-1.0";
 /* Metadata is allocated in blocks of this size: few, large writes. */
 enum { META_BLOCK = 4 << 20, JSON_MAX = 1024, JOIN_SECONDS = 60 };
 
+/* Bytes of the attribute `grid`: of fixed length, so that it can be changed in its place. */
+enum { GRID_SIZE = 128 };
+
 /* One side of a kind's matrix. */
 typedef enum side { NONE, SIDE_M, SIDE_N, SIDE_K, SIDE_NB, SIDE_METRICS } side_t;
 
@@ -287,6 +290,24 @@ static bool put_description(const maker_t *k, hid_t group, const io_dataset_t *d
     return put_text(k, group, "fugu", json);
 }
 
+/* Writes the attribute `grid` of an open group, which is there unless `create`. */
+static bool put_grid(hid_t group, bool create, const char *text)
+{
+    char padded[GRID_SIZE] = "";
+    snprintf(padded, sizeof padded, "%s", text);
+    hid_t type = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR), attribute = -1;
+    if (H5Tset_size(type, GRID_SIZE) >= 0 && H5Tset_strpad(type, H5T_STR_NULLTERM) >= 0 &&
+        H5Tset_cset(type, H5T_CSET_UTF8) >= 0)
+        attribute = create
+                        ? H5Acreate2(group, "grid", type, scalar, H5P_DEFAULT, H5P_DEFAULT)
+                        : H5Aopen(group, "grid", H5P_DEFAULT);
+    bool good = attribute >= 0 && H5Awrite(attribute, type, padded) >= 0;
+    io_h5_close_keeping(attribute);
+    io_h5_close_keeping(scalar);
+    io_h5_close_keeping(type);
+    return good;
+}
+
 static gb10_status_t make_group(maker_t *k, int64_t i)
 {
     const io_dataset_t *d = &k->output->catalog->datasets[i];
@@ -300,6 +321,10 @@ static gb10_status_t make_group(maker_t *k, int64_t i)
     GB10_TRY(gb10_alloc(&json, size, 1, "a description", k->err));
     if (!put_description(k, group, d, json, size)) {
         status = refused(k, "attribute fugu of", d->name);
+        goto cleanup;
+    }
+    if (k->spec->grid && k->spec->grid[i] && !put_grid(group, true, k->spec->grid[i])) {
+        status = refused(k, "attribute grid of", d->name);
         goto cleanup;
     }
     for (int kind = 0; kind < IO_KINDS; kind++) {
@@ -474,6 +499,42 @@ static gb10_status_t find_datasets(hid_t file, io_output_t *o, int64_t i, gb10_e
     return status;
 }
 
+/* Whether `item` is one of those that "; " joins. */
+static bool has_item(const char *list, const char *item)
+{
+    size_t length = strlen(item);
+    for (const char *at = list; at; at = strstr(at, "; "), at = at ? at + 2 : NULL)
+        if (strncmp(at, item, length) == 0 && (!at[length] || at[length] == ';'))
+            return true;
+    return false;
+}
+
+/* Adds this run's grid to those of batch i; *file is opened for writing when that is needed. */
+static gb10_status_t add_grid(hid_t *file, const io_output_t *o, int64_t i, const char *grid,
+                              gb10_error_t *err)
+{
+    gb10_status_t status;
+    char *old = NULL, text[GRID_SIZE];
+    hid_t group = H5Gopen2(*file, o->catalog->datasets[i].name, H5P_DEFAULT);
+    GB10_TRY(io_h5_get_text(group, "grid", &old, err));
+    if (old && has_item(old, grid))
+        goto cleanup;
+    snprintf(text, sizeof text, "%s; %s", old ? old : "", grid);
+    io_h5_close(group);
+    io_h5_close(*file);
+    *file = io_h5_open(o->part, true);
+    group = H5Gopen2(*file, o->catalog->datasets[i].name, H5P_DEFAULT);
+    if (!put_grid(group, false, text))
+        status = GB10_FAIL(err, GB10_ERR_FORMAT,
+                           "%s: %s has no attribute grid that can be written. Use --overwrite to "
+                           "start again.",
+                           o->part, o->catalog->datasets[i].name);
+cleanup:
+    gb10_free(old);
+    io_h5_close(group);
+    return status;
+}
+
 gb10_status_t io_output_reopen(io_output_t **output, const char *path, const io_catalog_t *catalog,
                                const io_spec_t *spec, gb10_error_t *err)
 {
@@ -497,6 +558,9 @@ gb10_status_t io_output_reopen(io_output_t **output, const char *path, const io_
                            io_h5_reason(reason));
     for (int64_t i = 0; i < catalog->ndatasets && status == GB10_OK; i++)
         status = find_datasets(file, o, i, err);
+    for (int64_t i = 0; spec->grid && i < catalog->ndatasets && status == GB10_OK; i++)
+        if (spec->grid[i])
+            status = add_grid(&file, o, i, spec->grid[i], err);
     io_h5_close(file);
     io_h5_unlock();
 cleanup:

@@ -197,6 +197,7 @@ static gb10_status_t read_group(scan_t *s, hid_t group, const char *path)
                            path);
         goto cleanup;
     }
+    GB10_TRY(io_h5_get_text(group, "grid", &g->grid, s->err));
     GB10_TRY(read_datasets(s, group, g));
 cleanup:
     gb10_free(json);
@@ -361,8 +362,10 @@ gb10_status_t io_result_read(io_result_t *result, io_kind_t kind, int64_t group,
 
 void io_result_close(io_result_t *result)
 {
-    for (int64_t i = 0; i < result->ngroups; i++)
+    for (int64_t i = 0; i < result->ngroups; i++) {
         gb10_free(result->groups[i].name);
+        gb10_free(result->groups[i].grid);
+    }
     gb10_free(result->groups);
     gb10_free(result->path);
     gb10_free(result->creator_version);
