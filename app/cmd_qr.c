@@ -379,6 +379,8 @@ static gb10_status_t factor_units(qr_run_t *run, gb10_error_t *err)
     pipeline_t *pipeline = NULL;
     progress_t progress;
     int origin;
+    if (dist_plan_huge(run->plan) == 0)
+        return GB10_OK; /* nothing for one rank alone */
     gb10_status_t status = pipeline_create(&pipeline, &config, err);
     GB10_TRY(dist_agree(team, status, err, &origin));
     progress_start(&progress, &run->app, run->options,
