@@ -218,7 +218,7 @@ static gb10_status_t scan_group(io_result_t *result, int64_t group, run_stats_t 
             double *row = metrics + i * GB10_METRICS;
             for (int k = 0; info[i] == GB10_INFO_NOT_COMPUTED && k < GB10_METRICS; k++)
                 row[k] = NAN; /* never written */
-            stats_add(&stats->bucket[gb10_bucket_of(g->m, g->n)], g->dtype, g->m, g->n, info[i],
+            stats_add(&stats->bucket[report_bucket_of(g)], g->dtype, g->m, g->n, info[i],
                       row, !isnan(row[GB10_BACKWARD_ERROR]));
         }
     }
@@ -256,6 +256,9 @@ static void print_output(const io_result_t *r, const run_stats_t *stats)
                    format_count(s->checked_full));
         putchar('\n');
     }
+    for (int64_t g = 0; g < r->ngroups; g++)
+        if (r->groups[g].grid)
+            printf("  %s: over all ranks, grid %s\n", r->groups[g].name, r->groups[g].grid);
 }
 
 static void json_output(const io_result_t *r, const run_stats_t *stats)
@@ -286,6 +289,16 @@ static void json_output(const io_result_t *r, const run_stats_t *stats)
         json_close(&j, ']');
         for (int i = 0; i < GB10_RDIAG_MIN; i++)
             json_real(&j, gb10_metric_names[i], s->worst[i] < 0 ? NAN : s->worst[i]);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_open(&j, "over_all_ranks", '[');
+    for (int64_t g = 0; g < r->ngroups; g++) {
+        if (!r->groups[g].grid)
+            continue;
+        json_open(&j, NULL, '{');
+        json_text(&j, "name", r->groups[g].name);
+        json_text(&j, "grid", r->groups[g].grid);
         json_close(&j, '}');
     }
     json_close(&j, ']');

@@ -6,7 +6,7 @@
 #include "app/context.h"
 #include "app/factors.h"
 #include "app/format.h"
-#include "app/pipeline.h"
+#include "app/qr.h"
 #include "app/sign.h"
 #include "app/stats.h"
 #include "kernels/core/alloc.h"
@@ -238,7 +238,7 @@ static gb10_status_t check_piece(verify_run_t *run, const io_group_t *g, int64_t
                                  gb10_error_t *err)
 {
     gb10_view_t f[FACTORS], a = gb10_view_rows(g->dtype, p->A, g->m, g->n, p->count);
-    gb10_bucket_t bucket = gb10_bucket_of(g->m, g->n);
+    gb10_bucket_t bucket = report_bucket_of(g);
     bool full = has_reflectors(g);
     uint8_t level = full ? pipeline_deep_level(g->m, g->n) : GB10_CHECK_NORMS;
     factors_views(g->dtype, g->m, g->n, g->nb, p->count, (const void *const *)p->factor, f);

@@ -87,6 +87,8 @@ typedef struct qr_run {
 /* "7x7 .. 24x24", "s d", "fp32,fp64" of one bucket; text has room for 64 bytes each. */
 void report_bucket_shapes(const io_catalog_t *catalog, const dist_plan_t *plan,
                           gb10_bucket_t bucket, char *shapes, char *types, char *modes);
+/* The bucket of an output's group: huge when it was factored by all ranks. */
+gb10_bucket_t report_bucket_of(const io_group_t *group);
 /* Version, ranks, backend; then what is in the file and the bucket table (info level). */
 void report_start(const qr_run_t *run);
 /* Sizes of the units (debug level). */

@@ -55,6 +55,11 @@ void report_bucket_shapes(const io_catalog_t *catalog, const dist_plan_t *plan,
                  format_shape(most->m, most->n));
 }
 
+gb10_bucket_t report_bucket_of(const io_group_t *group)
+{
+    return group->grid ? GB10_HUGE : gb10_bucket_of(group->m, group->n);
+}
+
 static const char *bucket_label(int bucket)
 {
     static const char *const label[GB10_BUCKETS] = {"tiny  <= 32", "small <= 128", "medium<= 512",
@@ -123,14 +128,20 @@ gb10_status_t report_dry_run(const qr_run_t *run, gb10_error_t *err)
     int ranks = run->app.team.size, shown = ranks < RANKS_SHOWN ? ranks : RANKS_SHOWN;
     int32_t *owner = NULL;
     int64_t *table = NULL;
+    uint8_t *shared = NULL;
     gb10_unit_t unit = {0};
     gb10_status_t status = GB10_OK;
     GB10_TRY(gb10_alloc(&owner, (size_t)units, sizeof *owner, "static schedule", err));
     GB10_TRY(gb10_alloc(&table, (size_t)ranks * GB10_BUCKETS, sizeof *table, "plan", err));
-    GB10_TRY(dist_plan_static(run->plan, ranks, NULL, owner, err));
+    GB10_TRY(gb10_alloc(&shared, (size_t)units, 1, "static schedule", err));
+    for (int64_t i = dist_plan_huge(run->plan); i < units; i++)
+        shared[i] = 1;
+    GB10_TRY(dist_plan_static(run->plan, ranks, shared, owner, err));
     for (int64_t i = 0; i < units; i++) {
         GB10_TRY(dist_unit(run->plan, dist_plan_order(run->plan, i), &unit, err));
-        table[(int64_t)owner[i] * GB10_BUCKETS + unit.bucket] += unit.matrices;
+        for (int r = 0; r < ranks; r++) /* the huge ones are everybody's */
+            if (owner[i] == r || owner[i] < 0)
+                table[(int64_t)r * GB10_BUCKETS + unit.bucket] += unit.matrices;
     }
     printf("matrices a rank by bucket (static schedule; %s units of %s)\n%-6s", format_count(units),
            format_bytes((double)run->options->unit_size), "rank");
@@ -145,11 +156,16 @@ gb10_status_t report_dry_run(const qr_run_t *run, gb10_error_t *err)
     }
     if (ranks > shown)
         printf("... and %d more ranks\n", ranks - shown);
+    for (int64_t i = 0; run->grid && i < run->catalog.ndatasets; i++)
+        if (run->grid[i])
+            printf("%s: each matrix over all ranks, grid %s\n", run->catalog.datasets[i].name,
+                   run->grid[i]);
     printf("nothing was written (--dry-run)\n");
 cleanup:
     gb10_free(unit.runs);
     gb10_free(owner);
     gb10_free(table);
+    gb10_free(shared);
     return status;
 }
 
