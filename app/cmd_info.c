@@ -218,8 +218,8 @@ static gb10_status_t scan_group(io_result_t *result, int64_t group, run_stats_t 
             double *row = metrics + i * GB10_METRICS;
             for (int k = 0; info[i] == GB10_INFO_NOT_COMPUTED && k < GB10_METRICS; k++)
                 row[k] = NAN; /* never written */
-            stats_add(&stats->bucket[report_bucket_of(g)], g->dtype, g->m, g->n, info[i],
-                      row, !isnan(row[GB10_BACKWARD_ERROR]));
+            stats_add(&stats->bucket[report_bucket_of(g)], g->dtype, g->m, g->n, info[i], row,
+                      !isnan(row[GB10_BACKWARD_ERROR]));
         }
     }
 cleanup:

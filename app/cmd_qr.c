@@ -289,8 +289,8 @@ static gb10_status_t make_plan(qr_run_t *run, gb10_error_t *err)
         run->base[i + 1] = run->base[i] + b->count;
     }
     GB10_TRY(dist_plan_create(&run->plan, run->batches, run->held_bytes, (int64_t)n,
-                              run->options->unit_size,
-                              run->memory - pipeline_unit_bytes(0, 1), err));
+                              run->options->unit_size, run->memory - pipeline_unit_bytes(0, 1),
+                              err));
     GB10_TRY(huge_grids(run, err));
 cleanup:
     return status;

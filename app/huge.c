@@ -1,4 +1,5 @@
-/* Matrices that no rank can hold: all ranks read, factor and write their blocks of one at a time. */
+/* Matrices that no rank can hold: all ranks read, factor and write their blocks of one at a time.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,9 +79,9 @@ static gb10_status_t too_large(const qr_run_t *run, int64_t dataset, int64_t byt
     if (more > 0)
         snprintf(advice + strlen(advice), sizeof advice - strlen(advice), "%s%d ranks%s",
                  *advice ? ", or " : "", more,
-                 run->shards > 0            ? " instead of shards"
+                 run->shards > 0          ? " instead of shards"
                  : run->app.team.size > 1 ? ""
-                                            : " under mpirun");
+                                          : " under mpirun");
     return GB10_FAIL(err, GB10_ERR_MEMORY,
                      "%s (%s, %c) does not fit --memory %lld with its results, and as one matrix "
                      "over %d rank%s it takes %s of each.%s%s%s",
@@ -102,9 +103,8 @@ gb10_status_t huge_check(const qr_run_t *run, gb10_error_t *err)
                              "%lld: it has to be spread over ranks by ScaLAPACK, which is %s. Give "
                              "that much memory, or use a build with ScaLAPACK.",
                              d->name, format_shape(d->m, d->n), gb10_dtype_letter(d->dtype),
-                             (long long)pipeline_unit_bytes(run->batches[i].source_bytes +
-                                                                run->held_bytes[i],
-                                                            1),
+                             (long long)pipeline_unit_bytes(
+                                 run->batches[i].source_bytes + run->held_bytes[i], 1),
                              (long long)run->memory, absent);
         int64_t bytes =
             dist_matrix_bytes(run->app.team.size, d->dtype, d->m, d->n, run->options->nb);
@@ -167,8 +167,7 @@ static void judge(huge_t *h, const dist_quality_t *q, bool norms, bool probe)
         if (!(q->probe[part] <= 4 * gb10_gate(metric, d->dtype, d->m, d->n)))
             missed = gb10_metric_names[GB10_PROBE_ERROR];
     }
-    if (norms && !(q->column_norm_error <=
-                   gb10_gate(GB10_COLUMN_NORM_ERROR, d->dtype, d->m, d->n)))
+    if (norms && !(q->column_norm_error <= gb10_gate(GB10_COLUMN_NORM_ERROR, d->dtype, d->m, d->n)))
         missed = gb10_metric_names[GB10_COLUMN_NORM_ERROR];
     if (q->broken)
         missed = "structure";
@@ -191,8 +190,8 @@ static gb10_status_t factor(huge_t *h, gb10_error_t *err)
     stop_watch(run->journal, h->unit);
     int pretend = io_fault(IO_FAULT_FACTOR);
     if (pretend)
-        status = GB10_FAIL(err, GB10_ERR_MEMORY, "unit %lld: %s", (long long)h->unit,
-                           strerror(pretend));
+        status =
+            GB10_FAIL(err, GB10_ERR_MEMORY, "unit %lld: %s", (long long)h->unit, strerror(pretend));
     GB10_TRY(dist_agree(&run->app.team, status, err, &origin));
     GB10_TRY(dist_matrix_nonfinite(h->matrix, &h->bad.row, &h->bad.column, &nan, err));
     if (h->bad.row >= 0) {

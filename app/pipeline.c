@@ -88,11 +88,10 @@ gb10_status_t pipeline_check_memory(const dist_plan_t *plan, int64_t memory, gb1
     int64_t bytes = pipeline_unit_bytes(in + out, runs);
     if (matrices == 0 || bytes <= memory)
         return GB10_OK;
-    return GB10_FAIL(
-        err, GB10_ERR_MEMORY,
-        "--memory %lld is too little: the largest unit takes %lld bytes. Give at "
-        "least that, or a smaller --unit-size unless one matrix alone is so large.",
-        (long long)memory, (long long)bytes);
+    return GB10_FAIL(err, GB10_ERR_MEMORY,
+                     "--memory %lld is too little: the largest unit takes %lld bytes. Give at "
+                     "least that, or a smaller --unit-size unless one matrix alone is so large.",
+                     (long long)memory, (long long)bytes);
 }
 
 uint8_t pipeline_deep_level(int64_t m, int64_t n)

@@ -63,8 +63,7 @@ gb10_bucket_t report_bucket_of(const io_group_t *group)
 static const char *bucket_label(int bucket)
 {
     static const char *const label[GB10_BUCKETS] = {"tiny  <= 32", "small <= 128", "medium<= 512",
-                                                    "large > 512", "tall",
-                                                   "huge"};
+                                                    "large > 512", "tall",         "huge"};
     return label[bucket];
 }
 

@@ -164,7 +164,7 @@ typedef struct io_spec {
     bool overwrite;
     const char *const *grid; /* of each batch: the attribute `grid` of its group, the process grid
                                 of this run; or NULL for all or some                       */
-    bool shared; /* io_output_reopen: others write their parts of it at the same time */
+    bool shared;             /* io_output_reopen: others write their parts of it at the same time */
 } io_spec_t;
 
 /* What to do about an output that is there: refuse it, go on with OUT.part (alone, or with others

@@ -298,9 +298,8 @@ static bool put_grid(hid_t group, bool create, const char *text)
     hid_t type = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR), attribute = -1;
     if (H5Tset_size(type, GRID_SIZE) >= 0 && H5Tset_strpad(type, H5T_STR_NULLTERM) >= 0 &&
         H5Tset_cset(type, H5T_CSET_UTF8) >= 0)
-        attribute = create
-                        ? H5Acreate2(group, "grid", type, scalar, H5P_DEFAULT, H5P_DEFAULT)
-                        : H5Aopen(group, "grid", H5P_DEFAULT);
+        attribute = create ? H5Acreate2(group, "grid", type, scalar, H5P_DEFAULT, H5P_DEFAULT)
+                           : H5Aopen(group, "grid", H5P_DEFAULT);
     bool good = attribute >= 0 && H5Awrite(attribute, type, padded) >= 0;
     io_h5_close_keeping(attribute);
     io_h5_close_keeping(scalar);

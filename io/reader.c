@@ -168,8 +168,8 @@ static gb10_status_t read_block(io_reader_t *r, const io_dataset_t *d, hid_t spa
         H5Dread(r->dataset, r->type, memory, space, H5P_DEFAULT, dst) < 0)
         status =
             GB10_FAIL(err, GB10_ERR_FILE, "%s: %s: reading %lld elements from row %lld failed: %s.",
-                      r->catalog->path, d->name, (long long)elements,
-                      (long long)start[d->rank - 2], io_h5_reason(reason));
+                      r->catalog->path, d->name, (long long)elements, (long long)start[d->rank - 2],
+                      io_h5_reason(reason));
     io_h5_close(memory);
     return status;
 }
@@ -358,8 +358,8 @@ gb10_status_t io_read_rect(io_reader_t *reader, int64_t dataset, int64_t index,
     int64_t bad = io_convert(&d->element, d->dtype, c->narrow, raw, dst, total);
     if (bad >= 0) {
         int64_t row = rect->row + bad / rect->columns, column = rect->column + bad % rect->columns;
-        status = wide_integer(reader, d, (index * d->m + row) * d->n + column, raw + bad * stored,
-                              err);
+        status =
+            wide_integer(reader, d, (index * d->m + row) * d->n + column, raw + bad * stored, err);
     }
 cleanup:
     gb10_free(buffer);

@@ -212,8 +212,8 @@ gb10_status_t io_read_back_bytes(io_output_t *output, io_kind_t kind, int64_t da
     if (status != GB10_OK)
         return status;
     if (at < 0 || size < 0 || size > (int64_t)whole || at > (int64_t)whole - size)
-        return GB10_FAIL(err, GB10_ERR_INTERNAL, "%s: no bytes %lld + %lld of kind %d", output->part,
-                         (long long)at, (long long)size, (int)kind);
+        return GB10_FAIL(err, GB10_ERR_INTERNAL, "%s: no bytes %lld + %lld of kind %d",
+                         output->part, (long long)at, (long long)size, (int)kind);
     return io_raw_read(output->fd, dst, (size_t)size, offset + at, output->part,
                        output->catalog->datasets[dataset].name, err);
 }

@@ -25,16 +25,16 @@ struct dist_matrix {
     int64_t bad; /* twice the place of the first that is not finite, odd for NaN; INT64_MAX */
     char *arena, *piece;
     grid_work_t work;
-    double *top;       /* cols: largest magnitude                                           */
-    int *shift;        /* cols: column j of the piece was divided by 2^shift                */
+    double *top;        /* cols: largest magnitude                                           */
+    int *shift;         /* cols: column j of the piece was divided by 2^shift                */
     gb10_dd_t *a2, *r2; /* cols: squared norms of the scaled columns of A and of R           */
-    gb10_dd_t *Ax;     /* rows                                                              */
-    gb10_dd_t *C;      /* MATRIX_VECTORS vectors of rows                                    */
-    double *T;         /* nb x kcols, row-major, values of the type                         */
-    double *rdiag;     /* krows                                                             */
+    gb10_dd_t *Ax;      /* rows                                                              */
+    gb10_dd_t *C;       /* MATRIX_VECTORS vectors of rows                                    */
+    double *T;          /* nb x kcols, row-major, values of the type                         */
+    double *rdiag;      /* krows                                                             */
     double *chunk, *G, *part_G; /* MATRIX_CHUNK x nb, nb x nb                               */
-    double *v;         /* rows: a column                                                    */
-    gb10_dd_t *w, *z;  /* MATRIX_VECTORS of nb                                              */
+    double *v;        /* rows: a column                                                    */
+    gb10_dd_t *w, *z; /* MATRIX_VECTORS of nb                                              */
 };
 
 /* Block columns of T: the global column that block p starts at, its width, and on the process

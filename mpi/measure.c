@@ -286,7 +286,7 @@ static gb10_status_t run_probe(dist_matrix_t *x, int exponent, dist_quality_t *q
             mac(&sums[2], ldexp(1, 2 * (x->shift[j] - exponent)), x->a2[j]);
     GB10_TRY(sum_of_all(x, sums, 3, err));
     double norm = sqrt(sums[2].hi), residual = sqrt(sums[0].hi);
-    quality->probe[0] = norm > 0 ? beyond_tiny(x, residual / norm, norm, exponent)
+    quality->probe[0] = norm > 0        ? beyond_tiny(x, residual / norm, norm, exponent)
                         : residual == 0 ? 0
                                         : INFINITY;
     quality->probe[1] = sqrt(sums[1].hi);

@@ -1,7 +1,7 @@
-/* p?nrm2 in place of ScaLAPACK's: every reflector of p?geqrf asks it for the norm of its column, and
- * ScaLAPACK adds all squares of a process in one run, which loses 25 u in a column of 10^5 rows.
- * Here they are added in double-double, scaled by the largest entry. The program's definition goes
- * before the library's when it is loaded. */
+/* p?nrm2 in place of ScaLAPACK's: every reflector of p?geqrf asks it for the norm of its column,
+ * and ScaLAPACK adds all squares of a process in one run, which loses 25 u in a column of 10^5
+ * rows. Here they are added in double-double, scaled by the largest entry. The program's definition
+ * goes before the library's when it is loaded. */
 #include <math.h>
 
 #include "kernels/core/dd.h"

@@ -85,8 +85,8 @@ static gb10_status_t make_buffers(const grid_t *g, const dist_team_t *team, buff
 {
     gb10_status_t status = GB10_OK;
     GB10_TRY(grid_work_size(g, &b->own, err));
-    GB10_TRY(gb10_alloc(&b->local, grid_piece_bytes(g, g->myrow, g->mycol), 1, "ScaLAPACK piece",
-                        err));
+    GB10_TRY(
+        gb10_alloc(&b->local, grid_piece_bytes(g, g->myrow, g->mycol), 1, "ScaLAPACK piece", err));
     GB10_TRY(gb10_alloc(&b->own.tau, b->own.tau_bytes, 1, "ScaLAPACK tau", err));
     if (team->rank == 0) {
         GB10_TRY(gb10_alloc(&b->piece, grid_piece_bytes(g, 0, 0), 1, "ScaLAPACK piece", err));

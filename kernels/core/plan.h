@@ -8,7 +8,8 @@
 #include "kernels/core/types.h"
 
 /* Size buckets by k = min(m, n): tiny <= 32, small <= 128, medium <= 512, large above;
- * tall when m > 4096 and m >= 8 n. huge: a matrix that one rank cannot hold, which no shape says. */
+ * tall when m > 4096 and m >= 8 n. huge: a matrix that one rank cannot hold, which no shape says.
+ */
 typedef enum gb10_bucket {
     GB10_TINY = 0,
     GB10_SMALL = 1,

@@ -39,8 +39,8 @@ static void make_plan(fixture_t *f, int64_t unit_bytes)
     gb10_error_t err = {0};
     f->unit_bytes = unit_bytes;
     memset(f->seen, 0, sizeof f->seen);
-    cr_assert_eq(dist_plan_create(&f->plan, f->batch, f->out, f->n, unit_bytes, INT64_MAX, &err), GB10_OK,
-                 "%s", err.message);
+    cr_assert_eq(dist_plan_create(&f->plan, f->batch, f->out, f->n, unit_bytes, INT64_MAX, &err),
+                 GB10_OK, "%s", err.message);
 }
 
 static void check_unit(fixture_t *f, const gb10_unit_t *u)
@@ -247,7 +247,45 @@ Test(plan, failed_allocations_are_reported)
         fill(&f, 1, BATCHES);
         gb10_alloc_fail_at(0);
         gb10_alloc_fail_at(n);
-        cr_assert_eq(dist_plan_create(&f.plan, f.batch, f.out, f.n, 1000, INT64_MAX, &err), GB10_ERR_MEMORY);
+        cr_assert_eq(dist_plan_create(&f.plan, f.batch, f.out, f.n, 1000, INT64_MAX, &err),
+                     GB10_ERR_MEMORY);
         gb10_alloc_fail_at(0);
     }
+}
+
+/* What is beyond the memory stands alone behind all others, and the slots do not count it. */
+Test(plan, huge_matrices_are_units_alone)
+{
+    fixture_t f = {.n = 4};
+    gb10_error_t err = {0};
+    gb10_unit_t u = {0};
+    int64_t in, out, matrices, runs;
+    f.batch[0] = (gb10_batch_t){GB10_D, 600, 600, 3, 2, 2880000};
+    f.batch[1] = (gb10_batch_t){GB10_D, 8, 8, 100, 1, 512};
+    f.batch[2] = (gb10_batch_t){GB10_S, 9000, 100, 2, 1, 3600000};
+    f.batch[3] = (gb10_batch_t){GB10_D, 500, 500, 2, 1, 2000000};
+    for (int i = 0; i < 4; i++)
+        f.out[i] = 2 * f.batch[i].source_bytes;
+    cr_assert_eq(dist_plan_create(&f.plan, f.batch, f.out, f.n, 1 << 30, 6000000, &err), GB10_OK);
+    cr_expect_eq(dist_plan_bucket(f.plan, 0), GB10_HUGE);
+    cr_expect_eq(dist_plan_bucket(f.plan, 2), GB10_HUGE);
+    cr_expect_eq(dist_plan_bucket(f.plan, 3), GB10_MEDIUM, "exactly the memory fits");
+    cr_expect_eq(dist_plan_units(f.plan), 2 + 5);
+    cr_expect_eq(dist_plan_huge(f.plan), 2);
+    cr_expect_eq(dist_plan_bucket_matrices(f.plan, GB10_HUGE), 5);
+    dist_plan_limits(f.plan, &in, &out, &matrices, &runs);
+    cr_expect(in == 4000000 && out == 8000000 && matrices == 100 && runs == 1);
+    for (int64_t i = 2; i < 7; i++) {
+        cr_assert_eq(dist_unit(f.plan, i, &u, &err), GB10_OK);
+        cr_expect(u.bucket == GB10_HUGE && u.nruns == 1 && u.matrices == 1);
+        cr_expect_eq(u.runs[0].dataset, i < 4 ? 2 : 0);
+        cr_expect_eq(u.runs[0].first, i < 4 ? i - 2 : i - 4);
+    }
+    uint8_t done[7] = {0, 0, 1, 1, 1, 1, 1};
+    int32_t owner[7];
+    cr_assert_eq(dist_plan_static(f.plan, 2, done, owner, &err), GB10_OK);
+    for (int64_t i = 0; i < 7; i++)
+        cr_expect_eq(owner[i] < 0, dist_plan_order(f.plan, i) >= 2);
+    gb10_free(u.runs);
+    dist_plan_free(f.plan);
 }
