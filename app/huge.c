@@ -22,7 +22,8 @@ typedef struct huge {
     int64_t unit, dataset, index;
     const io_dataset_t *set;
     dist_matrix_t *matrix;
-    void *rect; /* DIST_RECT_MAX elements */
+    void *rect;   /* DIST_RECT_MAX elements */
+    uint64_t sum; /* of all that this rank wrote */
     uint8_t info;
     double metrics[GB10_METRICS];
     bad_matrix_t bad;
@@ -212,6 +213,34 @@ static bool has_result(const huge_t *h)
     return h->info == GB10_INFO_OK || h->info == GB10_INFO_GATE_MISSED;
 }
 
+uint64_t huge_sum(io_kind_t kind, gb10_dtype_t dtype, int64_t at, const void *bytes, int64_t size)
+{
+    const int64_t word = kind == IO_SIGN ? 1 : gb10_dtype_size(dtype) % 8 == 0 ? 8 : 4;
+    const char *p = bytes;
+    uint64_t sum = 0;
+    if (kind == IO_STATUS || kind == IO_METRICS)
+        return 0;
+    for (int64_t i = 0; i < size; i += word) {
+        uint64_t value = 0, place = (uint64_t)(at + i) * IO_KINDS + (uint64_t)kind;
+        memcpy(&value, p + i, (size_t)word);
+        sum += gb10_mix64(value ^ place * 0x9e3779b97f4a7c15u);
+    }
+    return sum;
+}
+
+static void add_sum(huge_t *h, io_kind_t kind, const dist_rect_t *rect, int64_t element)
+{
+    const io_dataset_t *d = h->set;
+    int64_t line = rect->columns * element, k = d->m < d->n ? d->m : d->n, width = d->n;
+    if (kind == IO_V || kind == IO_T)
+        width = k;
+    else if (kind == IO_TAU || kind == IO_SIGN)
+        width = 1;
+    for (int64_t i = 0; i < rect->rows; i++)
+        h->sum += huge_sum(kind, d->dtype, ((rect->row + i) * width + rect->column) * element,
+                           (const char *)h->rect + i * line, line);
+}
+
 /* This rank's rectangles of one kind. */
 static gb10_status_t write_kind(huge_t *h, io_kind_t kind, dist_part_t part, gb10_error_t *err)
 {
@@ -230,6 +259,7 @@ static gb10_status_t write_kind(huge_t *h, io_kind_t kind, dist_part_t part, gb1
         else
             gb10_view_fill_nan(&view, 0);
         GB10_TRY(io_write_rect(h->run->output, kind, h->dataset, h->index, &to, h->rect, err));
+        add_sum(h, kind, &rect, (int64_t)element);
         h->run->stats.bytes_written += (int64_t)bytes;
     }
 cleanup:
@@ -265,7 +295,14 @@ static gb10_status_t record(huge_t *h, gb10_error_t *err)
     qr_run_t *run = h->run;
     io_journal_entry_t entry = {.unit = h->unit};
     gb10_status_t status = GB10_OK;
-    GB10_TRY(resume_unit_crc(run, h->unit, &entry.crc, err));
+    uint64_t sum = 0;
+    GB10_TRY(resume_unit_crc(run, h->unit, &entry.crc, &sum, err));
+    if (sum != h->sum)
+        return GB10_FAIL(err, GB10_ERR_FILE,
+                         "%s: %s[%lld] does not read as the ranks have written it: the file system "
+                         "loses writes of several ranks to one page (NFS may), or the disk is at "
+                         "fault.",
+                         io_output_part(run->output), h->set->name, (long long)h->index);
     GB10_TRY(io_journal_done(run->journal, &entry, 1, err));
     stats_add(&run->stats.bucket[GB10_HUGE], h->set->dtype, h->set->m, h->set->n, h->info,
               h->metrics, 0);
@@ -312,6 +349,9 @@ static gb10_status_t do_matrix(huge_t *h, gb10_error_t *err)
     }
     status = write_blocks(h, err);
     GB10_TRY(dist_agree(team, status, err, &origin));
+    int64_t sum = (int64_t)h->sum; /* modulo 2^64 */
+    GB10_TRY(dist_sum(team, &sum, 1, err));
+    h->sum = (uint64_t)sum;
     if (team->rank == 0)
         status = record(h, err);
     count_time(h, WRITE, &start);

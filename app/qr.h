@@ -122,6 +122,9 @@ gb10_status_t huge_grids(qr_run_t *run, gb10_error_t *err);
 gb10_status_t huge_check(const qr_run_t *run, gb10_error_t *err);
 /* Which datasets they are, as a line of the journals without its end. */
 void huge_identity(const qr_run_t *run, char *text, size_t size);
+/* A sum over the words of part of a matrix's results, from byte `at` of its kind: in any order the
+ * same for the whole. Status and metrics count for nothing. */
+uint64_t huge_sum(io_kind_t kind, gb10_dtype_t dtype, int64_t at, const void *bytes, int64_t size);
 /* Factors those that are not done, one by one, until a request to stop. Collective. */
 gb10_status_t huge_factor(qr_run_t *run, gb10_error_t *err);
 

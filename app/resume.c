@@ -41,6 +41,7 @@ typedef struct reader {
     gb10_unit_t unit;
     char *bytes;
     size_t capacity;
+    uint64_t *sum; /* huge_sum of what is read, or NULL */
 } reader_t;
 
 static void reader_free(reader_t *r)
@@ -85,6 +86,8 @@ static gb10_status_t add_crc(qr_run_t *run, reader_t *r, const gb10_run_t *part,
         int64_t size = end - at < PIECE ? end - at : PIECE;
         GB10_TRY(io_read_back_bytes(run->output, kind, part->dataset, at, size, r->bytes, err));
         *crc = io_crc32c(*crc, r->bytes, (size_t)size);
+        if (r->sum)
+            *r->sum += huge_sum(kind, d->dtype, at - part->first * bytes, r->bytes, size);
     }
 cleanup:
     return status;
@@ -104,9 +107,10 @@ cleanup:
     return status;
 }
 
-gb10_status_t resume_unit_crc(qr_run_t *run, int64_t unit, uint32_t *crc, gb10_error_t *err)
+gb10_status_t resume_unit_crc(qr_run_t *run, int64_t unit, uint32_t *crc, uint64_t *sum,
+                              gb10_error_t *err)
 {
-    reader_t r = {.bytes = NULL};
+    reader_t r = {.sum = sum};
     gb10_status_t status = unit_crc(run, &r, unit, crc, err);
     reader_free(&r);
     return status;

@@ -20,8 +20,10 @@ gb10_status_t resume_finished(const qr_run_t *run, const char *options_text, boo
  * back as it was written. A shard that is not the last to end only sets run->left_open. */
 gb10_status_t resume_verify(qr_run_t *run, bool all, gb10_error_t *err);
 
-/* CRC32C of a unit's blocks as they are read from the file, a piece at a time. */
-gb10_status_t resume_unit_crc(qr_run_t *run, int64_t unit, uint32_t *crc, gb10_error_t *err);
+/* CRC32C of a unit's blocks, and huge_sum of its one matrix, as they are read from the file, a
+ * piece at a time. */
+gb10_status_t resume_unit_crc(qr_run_t *run, int64_t unit, uint32_t *crc, uint64_t *sum,
+                              gb10_error_t *err);
 
 /* "I/N", 1 <= I <= N, into run->shard and run->shards; GB10_ERR_USAGE. */
 gb10_status_t resume_parse_shard(qr_run_t *run, gb10_error_t *err);

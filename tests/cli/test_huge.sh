@@ -1,13 +1,21 @@
 #!/bin/bash
 # Matrices beyond --memory: all ranks together, the same layout and gates; kills, stops, refusals.
 . "$(dirname "$0")/lib.sh"
-if "$FUGU" --version | grep -q 'ScaLAPACK not compiled in'; then
-    echo "ScaLAPACK is not compiled in"
-    exit 77
-fi
 export OPENBLAS_NUM_THREADS=1
 run=(timeout 300 mpirun -n)
 huge=(--memory 8M --unit-size 1M --scalapack 0)
+
+# a build without ScaLAPACK says what is missing before anything is written
+if "$FUGU" --version | grep -q 'ScaLAPACK not compiled in'; then
+    "$FUGU" gen k.h5 -q --add gaussian:700x650x1:d
+    for how in "" "${run[*]} 2"; do
+        expect 3 $how "$FUGU" qr k.h5 -o no.h5 --memory 8M --unit-size 1M -q
+        one_fugu_line '700x650, d\) takes [0-9]+ bytes .*ScaLAPACK, which is not compiled in'
+        absent no.h5.part
+    done
+    expect 0 "$FUGU" qr k.h5 -o yes.h5 --memory 64M -q
+    finish
+fi
 
 # the same datasets, shapes and types as those of one rank; |R| and the signs of its diagonal agree
 compare() { # NORMAL HUGE
