@@ -150,7 +150,7 @@ gb10_status_t dist_scalapack_geqrf(const dist_team_t *team, gb10_dtype_t dtype, 
 
 /* ---- huge matrices: every rank reads, holds and writes its own blocks ---- */
 
-/* An m x n matrix in square blocks over all ranks, then its factors in the same place. */
+/* An m x n matrix in blocks over all ranks, then its factors in the same place. */
 typedef struct dist_matrix dist_matrix_t;
 
 /* What its memory holds: A before dist_geqrf, the others after it. Shapes as in the file: V m x k,
@@ -172,7 +172,8 @@ typedef struct dist_rect {
 } dist_rect_t;
 enum { DIST_RECT_MAX = 65536 /* elements of the largest */ };
 
-/* The process grid that `ranks` ranks make for such a matrix, as "2x1, blocks of 64". */
+/* The process grid that `ranks` ranks make for such a matrix, as "2x1, blocks of 64", or
+ * "4x1, blocks of 4096x12". */
 enum { DIST_GRID_TEXT = 48 };
 const char *dist_grid_text(int ranks, int64_t m, int64_t n, int64_t nb, char text[DIST_GRID_TEXT]);
 

@@ -14,14 +14,14 @@ int64_t grid_owned(int64_t length, int64_t nb, int at, int of)
 
 size_t grid_piece_bytes(const grid_t *g, int row, int col)
 {
-    return (size_t)grid_owned(g->m, g->nb, row, g->nprow) *
+    return (size_t)grid_owned(g->m, g->mb, row, g->nprow) *
            (size_t)grid_owned(g->n, g->nb, col, g->npcol) * gb10_dtype_size(g->dtype);
 }
 
 gb10_status_t grid_work_size(const grid_t *g, grid_work_t *work, gb10_error_t *err)
 {
     /* The size that p?geqrf documents; asking it would already be a collective call. */
-    int64_t rows = grid_owned(g->m, g->nb, g->myrow, g->nprow);
+    int64_t rows = grid_owned(g->m, g->mb, g->myrow, g->nprow);
     int64_t cols = grid_owned(g->n, g->nb, g->mycol, g->npcol);
     int64_t lwork = g->nb * (rows + cols + g->nb) + 1;
     if (lwork > INT_MAX || rows * cols > INT_MAX)
@@ -92,9 +92,9 @@ gb10_status_t grid_geqrf(const grid_t *g, void *piece, const grid_work_t *work, 
 {
     static geqrf_fn *const geqrf_of[GB10_DTYPES] = {psgeqrf_, pdgeqrf_, pcgeqrf_, pzgeqrf_};
     const int zero = 0, one = 1;
-    int info = 0, desc[9], lld = (int)grid_owned(g->m, g->nb, g->myrow, g->nprow);
+    int info = 0, desc[9], lld = (int)grid_owned(g->m, g->mb, g->myrow, g->nprow);
     lld = lld > 1 ? lld : 1;
-    descinit_(desc, &g->m, &g->n, &g->nb, &g->nb, &zero, &zero, &g->context, &lld, &info);
+    descinit_(desc, &g->m, &g->n, &g->mb, &g->nb, &zero, &zero, &g->context, &lld, &info);
     gb10_status_t status = check_info(g, info, err);
     if (status != GB10_OK)
         return status;

@@ -1,4 +1,4 @@
-/* A matrix on a process grid: square blocks, dealt out to process rows and columns in turn;
+/* A matrix on a process grid: blocks of mb x nb, dealt out to process rows and columns in turn;
  * column-major local pieces. Rank row * npcol + col has place (row, col). Private to mpi/. */
 #ifndef MPI_GRID_H
 #define MPI_GRID_H
@@ -8,7 +8,7 @@
 typedef struct grid {
     int context; /* of BLACS, when it is open */
     int nprow, npcol, myrow, mycol;
-    int m, n, nb;
+    int m, n, mb, nb;
     gb10_dtype_t dtype;
     bool open;
 } grid_t;

@@ -9,7 +9,7 @@
 #include "kernels/core/alloc.h"
 #include "mpi/wait.h"
 
-enum { BLOCK = 64 };
+enum { BLOCK = 64, BLOCK_TALL = 4096 };
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -19,11 +19,19 @@ static int64_t smaller(int64_t a, int64_t b)
 /* ---- the grid ---- */
 
 /* Blocks of T stay within a process column, so that only ranks of that column meet for them: the
- * block is a multiple of nb, or there is one process column. */
-static int64_t block_of(int64_t k, int64_t nb)
+ * columns of a block are a multiple of nb, or there is one process column. */
+static int64_t block_columns(int64_t k, int64_t nb)
 {
+    int64_t most = smaller(BLOCK, k);
     nb = smaller(nb, k);
-    return nb <= BLOCK ? BLOCK / nb * nb : BLOCK;
+    return nb <= most ? most / nb * nb : most;
+}
+
+/* Of tall matrices more rows at a time, as they lie together in the file: an eighth of a rank's. */
+static int64_t block_rows(int64_t m, int64_t n, int process_rows)
+{
+    int64_t share = m / (8 * (int64_t)process_rows) / BLOCK * BLOCK;
+    return m / 16 >= n && share > BLOCK ? smaller(share, BLOCK_TALL) : BLOCK;
 }
 
 /* The rows of processes whose pieces have the least rows and columns together. */
@@ -46,8 +54,10 @@ static int process_rows(int ranks, int64_t m, int64_t n, int64_t nb)
 const char *dist_grid_text(int ranks, int64_t m, int64_t n, int64_t nb, char text[DIST_GRID_TEXT])
 {
     int rows = process_rows(ranks, m, n, nb);
-    snprintf(text, DIST_GRID_TEXT, "%dx%d, blocks of %d", rows, ranks / rows,
-             (int)block_of(smaller(m, n), nb));
+    int mb = (int)block_rows(m, n, rows), columns = (int)block_columns(smaller(m, n), nb);
+    int used = snprintf(text, DIST_GRID_TEXT, "%dx%d, blocks of %d", rows, ranks / rows, mb);
+    if (columns != mb)
+        snprintf(text + used, DIST_GRID_TEXT - (size_t)used, "x%d", columns);
     return text;
 }
 
@@ -72,9 +82,9 @@ static gb10_status_t lay_out(dist_matrix_t *x, char *p, size_t *total, gb10_erro
     gb10_status_t status = grid_work_size(g, &x->work, err);
     if (status != GB10_OK)
         return status;
-    x->rows = grid_owned(x->m, g->nb, g->myrow, g->nprow);
+    x->rows = grid_owned(x->m, g->mb, g->myrow, g->nprow);
     x->cols = grid_owned(x->n, g->nb, g->mycol, g->npcol);
-    x->krows = grid_owned(x->k, g->nb, g->myrow, g->nprow);
+    x->krows = grid_owned(x->k, g->mb, g->myrow, g->nprow);
     x->kcols = grid_owned(x->k, g->nb, g->mycol, g->npcol);
     *total = 0;
     x->piece = take(&p, (int64_t)grid_piece_bytes(g, g->myrow, g->mycol), 1, total);
@@ -110,8 +120,9 @@ static gb10_status_t describe(dist_matrix_t *x, int ranks, gb10_dtype_t dtype, i
     x->k = smaller(m, n);
     x->nb = smaller(nb, x->k);
     x->parts = gb10_dtype_is_complex(dtype) ? 2 : 1;
-    x->g = (grid_t){.m = (int)m, .n = (int)n, .nb = (int)block_of(x->k, nb), .dtype = dtype};
+    x->g = (grid_t){.m = (int)m, .n = (int)n, .nb = (int)block_columns(x->k, nb), .dtype = dtype};
     x->g.nprow = process_rows(ranks, m, n, nb);
+    x->g.mb = (int)block_rows(m, n, x->g.nprow);
     x->g.npcol = ranks / x->g.nprow;
     return GB10_OK;
 }
@@ -210,7 +221,7 @@ typedef struct axis {
 static axis_t dealt_rows(const dist_matrix_t *x, int64_t length)
 {
     const grid_t *g = &x->g;
-    return (axis_t){g->nb, grid_owned(length, g->nb, g->myrow, g->nprow), g->myrow, g->nprow};
+    return (axis_t){g->mb, grid_owned(length, g->mb, g->myrow, g->nprow), g->myrow, g->nprow};
 }
 
 static axis_t dealt_columns(const dist_matrix_t *x, int64_t length)

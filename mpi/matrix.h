@@ -49,12 +49,12 @@ tblock_t matrix_block(const dist_matrix_t *x, int64_t p);
 /* Local rows above global row `row`. */
 static inline int64_t matrix_above(const dist_matrix_t *x, int64_t row)
 {
-    return grid_owned(row, x->g.nb, x->g.myrow, x->g.nprow);
+    return grid_owned(row, x->g.mb, x->g.myrow, x->g.nprow);
 }
 
 static inline int64_t matrix_row(const dist_matrix_t *x, int64_t local)
 {
-    return grid_global(local, x->g.nb, x->g.myrow, x->g.nprow);
+    return grid_global(local, x->g.mb, x->g.myrow, x->g.nprow);
 }
 
 static inline int64_t matrix_column(const dist_matrix_t *x, int64_t local)

@@ -20,13 +20,13 @@ static int near_square(int size)
 /* Copies between the row-major whole and the local piece of process (row, col). */
 static void copy_piece(const grid_t *g, int row, int col, char *whole, char *piece, bool to_piece)
 {
-    int64_t rows = grid_owned(g->m, g->nb, row, g->nprow);
+    int64_t rows = grid_owned(g->m, g->mb, row, g->nprow);
     int64_t cols = grid_owned(g->n, g->nb, col, g->npcol);
     size_t e = gb10_dtype_size(g->dtype);
     for (int64_t j = 0; j < cols; j++) {
         int64_t gj = grid_global(j, g->nb, col, g->npcol);
         for (int64_t i = 0; i < rows; i++) {
-            int64_t gi = grid_global(i, g->nb, row, g->nprow);
+            int64_t gi = grid_global(i, g->mb, row, g->nprow);
             char *in_whole = whole + (size_t)(gi * g->n + gj) * e;
             char *in_piece = piece + (size_t)(j * rows + i) * e;
             memcpy(to_piece ? in_piece : in_whole, to_piece ? in_whole : in_piece, e);
@@ -158,7 +158,7 @@ gb10_status_t dist_scalapack_geqrf(const dist_team_t *team, gb10_dtype_t dtype, 
                          (long long)n, (long long)nb);
     g.m = (int)m;
     g.n = (int)n;
-    g.nb = (int)nb;
+    g.mb = g.nb = (int)nb;
     GB10_TRY(grid_open(&g, team, near_square(team->size), err));
     status = make_buffers(&g, team, &b, err);
     GB10_TRY(dist_agree(team, status, err, &origin));

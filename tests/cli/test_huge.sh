@@ -76,7 +76,7 @@ grid 2.h5 gaussian_700x650_d '2x1, blocks of 64'
 grid 4.h5 gaussian_700x650_d '2x2, blocks of 64'
 grid 4.h5 uniform_500x1300_c '1x4, blocks of 64'
 expect 0 "$FUGU" info 4.h5
-says out.txt 'gaussian_700x650_d .*2x2, blocks of 64'
+says out.txt '/gaussian_700x650_d: .*grid 2x2, blocks of 64'
 says out.txt '^ *huge '
 expect 0 "$FUGU" info 4.h5 --json
 says out.txt '"grid": "2x2, blocks of 64"'
@@ -98,6 +98,7 @@ done
 expect 0 "${run[@]}" 4 "$FUGU" qr tall.h5 -o tall-qr.h5 --memory 6M --unit-size 1M --scalapack 0
 says out.txt '^huge +2 +2 '
 expect 0 "$FUGU" verify tall.h5 tall-qr.h5
+grid tall-qr.h5 gaussian_100000x12_s '4x1, blocks of 3072x12'
 
 # what cannot be factored; the ends of the range; columns and matrices of zeros
 /usr/bin/python3 - <<'P'
