@@ -8,8 +8,9 @@ huge=(--memory 8M --unit-size 1M --scalapack 0)
 # a build without ScaLAPACK says what is missing before anything is written
 if "$FUGU" --version | grep -q 'ScaLAPACK not compiled in'; then
     "$FUGU" gen k.h5 -q --add gaussian:700x650x1:d
-    for how in "" "${run[*]} 2"; do
-        expect 3 $how "$FUGU" qr k.h5 -o no.h5 --memory 8M --unit-size 1M -q
+    no=("$FUGU" qr k.h5 -o no.h5 --memory 8M --unit-size 1M -q)
+    for ranks in 0 2; do
+        if [ $ranks -eq 0 ]; then expect 3 "${no[@]}"; else expect 3 "${run[@]}" 2 "${no[@]}"; fi
         one_fugu_line '700x650, d\) takes [0-9]+ bytes .*ScaLAPACK, which is not compiled in'
         absent no.h5.part
     done
