@@ -155,22 +155,30 @@ static int64_t block_at(const io_dataset_t *d, int64_t at, int64_t left, hsize_t
     return here * inner;
 }
 
-/* Reads one block of the open dataset, `elements` of them, as they are stored. */
-static gb10_status_t read_block(io_reader_t *r, const io_dataset_t *d, hid_t space,
-                                const hsize_t *start, const hsize_t *block, int64_t elements,
-                                void *dst, gb10_error_t *err)
+/* Reads one block of a dataset, `elements` of them, as they are stored. */
+static gb10_status_t read_block(io_reader_t *r, int64_t dataset, const hsize_t *start,
+                                const hsize_t *block, int64_t elements, void *dst,
+                                gb10_error_t *err)
 {
+    const io_dataset_t *d = &r->catalog->datasets[dataset];
     hsize_t length = (hsize_t)elements;
     char reason[IO_REASON_MAX];
-    gb10_status_t status = GB10_OK;
-    hid_t memory = H5Screate_simple(1, &length, NULL);
+    gb10_status_t status;
+    hid_t space = -1, memory = -1;
+    io_h5_lock();
+    GB10_TRY(open_dataset(r, dataset, err));
+    space = H5Dget_space(r->dataset);
+    memory = H5Screate_simple(1, &length, NULL);
     if (H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, block, NULL) < 0 ||
         H5Dread(r->dataset, r->type, memory, space, H5P_DEFAULT, dst) < 0)
         status =
             GB10_FAIL(err, GB10_ERR_FILE, "%s: %s: reading %lld elements from row %lld failed: %s.",
                       r->catalog->path, d->name, (long long)elements, (long long)start[d->rank - 2],
                       io_h5_reason(reason));
+cleanup:
     io_h5_close(memory);
+    io_h5_close(space);
+    io_h5_unlock();
     return status;
 }
 
@@ -180,21 +188,14 @@ static gb10_status_t read_stored(io_reader_t *r, int64_t dataset, int64_t first,
 {
     const io_dataset_t *d = &r->catalog->datasets[dataset];
     hsize_t start[IO_RANK_MAX], block[IO_RANK_MAX];
-    gb10_status_t status;
-    hid_t space = -1;
-    io_h5_lock();
-    GB10_TRY(open_dataset(r, dataset, err));
-    space = H5Dget_space(r->dataset);
-    while (count > 0) {
+    gb10_status_t status = GB10_OK;
+    while (count > 0 && status == GB10_OK) {
         int64_t done = block_at(d, first, count, start, block);
-        GB10_TRY(read_block(r, d, space, start, block, done, dst, err));
+        status = read_block(r, dataset, start, block, done, dst, err);
         first += done;
         count -= done;
         dst += (size_t)done * d->element.size;
     }
-cleanup:
-    io_h5_close(space);
-    io_h5_unlock();
     return status;
 }
 
@@ -204,8 +205,6 @@ static gb10_status_t read_stored_rect(io_reader_t *r, int64_t dataset, int64_t i
 {
     const io_dataset_t *d = &r->catalog->datasets[dataset];
     hsize_t start[IO_RANK_MAX], block[IO_RANK_MAX];
-    gb10_status_t status;
-    hid_t space = -1;
     for (int i = d->rank - 3; i >= 0; i--) {
         start[i] = (hsize_t)(index % d->dims[i]);
         block[i] = 1;
@@ -215,14 +214,7 @@ static gb10_status_t read_stored_rect(io_reader_t *r, int64_t dataset, int64_t i
     start[d->rank - 1] = (hsize_t)rect->column;
     block[d->rank - 2] = (hsize_t)rect->rows;
     block[d->rank - 1] = (hsize_t)rect->columns;
-    io_h5_lock();
-    GB10_TRY(open_dataset(r, dataset, err));
-    space = H5Dget_space(r->dataset);
-    GB10_TRY(read_block(r, d, space, start, block, rect->rows * rect->columns, dst, err));
-cleanup:
-    io_h5_close(space);
-    io_h5_unlock();
-    return status;
+    return read_block(r, dataset, start, block, rect->rows * rect->columns, dst, err);
 }
 
 static gb10_status_t fetch_rect(io_reader_t *r, int64_t dataset, int64_t index,

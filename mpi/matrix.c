@@ -37,10 +37,10 @@ static int64_t block_rows(int64_t m, int64_t n, int process_rows)
 /* The rows of processes whose pieces have the least rows and columns together. */
 static int process_rows(int ranks, int64_t m, int64_t n, int64_t nb)
 {
-    int best = ranks;
+    int best = ranks > 0 ? ranks : 1;
     double least = INFINITY;
     if (smaller(nb, smaller(m, n)) > BLOCK)
-        return ranks;
+        return best;
     for (int rows = ranks; rows >= 1; rows--) {
         double sides = (double)m / rows + (double)n * rows / ranks;
         if (ranks % rows == 0 && sides < least) {
@@ -232,7 +232,7 @@ static axis_t dealt_columns(const dist_matrix_t *x, int64_t length)
 
 static axis_t whole(int64_t length)
 {
-    return (axis_t){length, length, 0, 1};
+    return (axis_t){length > 0 ? length : 1, length, 0, 1};
 }
 
 /* What every process of a row or column has is written by the first of them. */
