@@ -37,7 +37,7 @@ static int64_t block_rows(int64_t m, int64_t n, int process_rows)
 /* The rows of processes whose pieces have the least rows and columns together. */
 static int process_rows(int ranks, int64_t m, int64_t n, int64_t nb)
 {
-    int best = ranks > 0 ? ranks : 1;
+    int best = ranks;
     double least = INFINITY;
     if (smaller(nb, smaller(m, n)) > BLOCK)
         return best;
@@ -123,7 +123,7 @@ static gb10_status_t describe(dist_matrix_t *x, int ranks, gb10_dtype_t dtype, i
     x->g = (grid_t){.m = (int)m, .n = (int)n, .nb = (int)block_columns(x->k, nb), .dtype = dtype};
     x->g.nprow = process_rows(ranks, m, n, nb);
     x->g.mb = (int)block_rows(m, n, x->g.nprow);
-    x->g.npcol = ranks / x->g.nprow;
+    x->g.npcol = x->g.nprow > 0 ? ranks / x->g.nprow : 0;
     return GB10_OK;
 }
 
