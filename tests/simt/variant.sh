@@ -96,13 +96,14 @@ mutate)
     }
     export -f try
     export build
+    # shellcheck disable=SC2016 # the inner shell expands it
     xargs -a "$sites" -P "$(nproc)" -I '{}' bash -c 'try "$1"' - '{}' >"$sites.out"
     grep -v '^NOT NOTICED' "$sites.out" | sort
     grep '^NOT NOTICED' "$sites.out" | sort
     failed=$(grep -c '^NOT NOTICED' "$sites.out")
     passed=$(($(wc -l <"$sites.out") - failed))
     echo "$passed passed, $failed failed, 0 skipped"
-    [ $failed -eq 0 ] && [ $passed -gt 0 ]
+    [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
     ;;
 cubin)
     nvcc=$(make -s --no-print-directory info | sed -n 's/^CUDA compiler //p')
