@@ -68,7 +68,6 @@ says out.txt '5 matrices, 2 with NaN or Inf'
 if ! /usr/bin/python3 -c 'import h5py' 2>/dev/null; then
     echo "skipped: the comparison with NumPy: python3-h5py is not installed"
     finish
-    exit
 fi
 /usr/bin/python3 - <<'PY'
 import h5py, numpy as np
