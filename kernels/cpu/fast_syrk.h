@@ -47,7 +47,7 @@ INLINE vec_t N(syrk_get)(const REAL *p)
 /* Numbers of two vectors that lie in turn: x the even ones, y the odd ones; and back. */
 INLINE void N(syrk_part)(vec_t *x, vec_t *y)
 {
-    index_t even, odd;
+    index_t even = {0}, odd = {0};
     UNROLL for (int l = 0; l < (int)VL; l++)
     {
         even[l] = (INDEX)(2 * l);
@@ -59,7 +59,7 @@ INLINE void N(syrk_part)(vec_t *x, vec_t *y)
 }
 INLINE void N(syrk_mix)(vec_t *x, vec_t *y)
 {
-    index_t low, high;
+    index_t low = {0}, high = {0};
     UNROLL for (int l = 0; l < (int)VL; l++)
     {
         low[l] = (INDEX)(l / 2 + l % 2 * VL);
