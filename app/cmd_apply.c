@@ -100,8 +100,8 @@ static gb10_status_t add_batch(apply_run_t *run, const io_group_t *g, gb10_error
     if (!run->b_path)
         return io_catalog_add(&run->out, g->name, g->dtype, g->m, run->options->full ? g->m : g->k,
                               g->count, err);
-    int64_t at;
-    bool once;
+    int64_t at = -1;
+    bool once = false;
     gb10_status_t status = find_b(run, g, &at, &once, err);
     if (status != GB10_OK)
         return status;

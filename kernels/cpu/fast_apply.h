@@ -72,6 +72,7 @@ static void N(apply_store)(const work_t *q, const gb10_view_t *C, int64_t b, boo
 {
     REAL *c = gb10_view_at(C, b);
     const REAL sign = conj ? -1 : 1;
+    (void)sign;
     for (int64_t i = 0; i < q->m; i++) {
         REAL *row = c + PARTS * i * C->rs;
         for (int64_t s = 0; s * SW < PARTS * q->n; s++) {
@@ -112,6 +113,7 @@ static bool N(apply_fetch)(work_t *q, const gb10_view_t *C, int64_t b, bool conj
 {
     const REAL *c = gb10_view_at(C, b);
     const REAL sign = conj ? -1 : 1;
+    (void)sign;
     vec_t odd = splat(0);
     bool tame = true;
     for (int64_t s = 0; s * SW < PARTS * q->n; s++) {

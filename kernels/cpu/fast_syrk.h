@@ -50,8 +50,8 @@ INLINE void N(syrk_part)(vec_t *x, vec_t *y)
     index_t even = {0}, odd = {0};
     UNROLL for (int l = 0; l < (int)VL; l++)
     {
-        even[l] = (INDEX)(2 * l);
-        odd[l] = (INDEX)(2 * l + 1);
+        even[l] = 2 * (INDEX)l;
+        odd[l] = 2 * (INDEX)l + 1;
     }
     const vec_t a = *x, b = *y;
     *x = __builtin_shuffle(a, b, even);
@@ -106,6 +106,7 @@ static void N(syrk_pack_rows)(const N(syrk_t) * q, REAL *to, const REAL *A, int6
             from = numbers;
         }
         vec_t x = N(syrk_get)(from), y = x;
+        (void)y;
         if (CPLX) {
             y = N(syrk_get)(from + VL);
             N(syrk_part)(&x, &y);
@@ -148,6 +149,7 @@ static void N(syrk_pack_run)(const N(syrk_t) * q, const REAL *A, int64_t rs, int
         N(syrk_pack_rows)(q, x, A + p * VL * rs + l0 * cs, rs, cs, rows, depth);
         for (int64_t e = 0; e < depth * VL; e += VL) {
             const vec_t re = load(x + e), im = CPLX ? load(y + e) : re;
+            (void)im;
             N(syrk_look)(top, re);
             if (CPLX) {
                 N(syrk_look)(top, im);
@@ -216,11 +218,11 @@ static void N(syrk_products)(int v, int columns, const REAL *x, int64_t panel, c
                              int64_t depth, vec_t (*sum)[2])
 {
 #define WIDTH(w)                                                                                   \
-    case w:                                                                                        \
-        if (w <= SYRK_COLUMNS && v == 2)                                                           \
-            N(syrk_product)(2, w, x, panel, y, depth, sum);                                        \
-        else if (w <= SYRK_COLUMNS)                                                                \
-            N(syrk_product)(1, w, x, panel, y, depth, sum);                                        \
+    case (w):                                                                                      \
+        if ((w) <= SYRK_COLUMNS && v == 2)                                                         \
+            N(syrk_product)(2, (w), x, panel, y, depth, sum);                                      \
+        else if ((w) <= SYRK_COLUMNS)                                                              \
+            N(syrk_product)(1, (w), x, panel, y, depth, sum);                                      \
         break
     switch (columns) {
         WIDTH(1);
@@ -393,6 +395,7 @@ INLINE void N(syrk_square)(const N(syrk_t) * q, bool hermitian, const REAL *A, i
 static void N(syrk_lane_out)(const N(syrk_t) * q, const REAL *S, REAL *C, int64_t rs, int64_t cs)
 {
     const REAL br = q->beta[0], bi = q->beta[1];
+    (void)bi;
     for (int64_t j = 0; j < q->n; j++) {
         int64_t i, to;
         N(syrk_range)(q, j, &i, &to);
