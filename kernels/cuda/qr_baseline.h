@@ -72,7 +72,7 @@ QR_INLINE void qr_rank_one(const block_ctx<T> &x, const T *v, int l, T tau, T *c
     sum = x.w[0].w[col];
     for (int w = 1; w < x.warps; w++)
         sum = qr_add(sum, x.w[w].w[col]);
-    const T y = qr_neg(qr_mul(qr_conj(tau), sum));
+    const T y = qr_mul(qr_neg(qr_conj(tau)), sum);
     for (int i = first; i < x.m; i += step) {
         T *at = &c[qr_slot<T>(i, col)];
         *at = qr_mac(v[qr_slot<T>(i, l)], y, *at);

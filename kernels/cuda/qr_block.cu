@@ -205,15 +205,16 @@ template <class T> QR_INLINE void factor(block_ctx<T> &x, int p)
         push(x, p);
 }
 
-template <class T> QR_INLINE void update(const block_ctx<T> &x, int p, int from, int to)
+/* BASELINE: one of qr_baseline.h's. It is a kernel of its own, as it would take registers. */
+template <class T, bool BASELINE>
+QR_INLINE void update(const block_ctx<T> &x, int p, int from, int to)
 {
     const T *v = panel_of(x, p), *t = x.s->t[p % 3];
-    if (x.a->variant & QR_THREE_STAGE) {
-        qr_three_stages(x, v, t, p, from, to);
-        return;
-    }
-    if (x.a->variant & QR_NAIVE) {
-        qr_naive(x, v, t, p, from, to);
+    if (BASELINE) {
+        if (x.a->variant & QR_THREE_STAGE)
+            qr_three_stages(x, v, t, p, from, to);
+        else
+            qr_naive(x, v, t, p, from, to);
         return;
     }
     for (int q = from; q < to; q++)
@@ -221,7 +222,7 @@ template <class T> QR_INLINE void update(const block_ctx<T> &x, int p, int from,
             qr_apply(x, v, t, qr_slab(x, q), p * QR_WIDTH(T));
 }
 
-template <class T> QR_INLINE void factor_matrix(block_ctx<T> &x, bool ahead)
+template <class T, bool BASELINE> QR_INLINE void factor_matrix(block_ctx<T> &x, bool ahead)
 {
     enum { W = QR_WIDTH(T) };
     const int panels = qr_panels(x.k, W), all = qr_panels(x.n, W);
@@ -232,12 +233,12 @@ template <class T> QR_INLINE void factor_matrix(block_ctx<T> &x, bool ahead)
         receive(x, p);
         int from = p + 1;
         if (ahead && from < panels && qr_owner(x, from) == x.rank) {
-            update(x, p, from, from + 1);
+            update<T, BASELINE>(x, p, from, from + 1);
             __syncthreads();
             factor(x, from);
             from++;
         }
-        update(x, p, from, all);
+        update<T, BASELINE>(x, p, from, all);
         if (mine && x.t == QR_T_PANELS)
             qr_block_t(x, panel_of(x, p), x.s->t[p % 3], p);
         release(x, p, panels);
@@ -245,7 +246,8 @@ template <class T> QR_INLINE void factor_matrix(block_ctx<T> &x, bool ahead)
     }
 }
 
-template <class T> QR_INLINE void one_matrix(block_ctx<T> &x, const qr_args_t &a, int64_t b)
+template <class T, bool BASELINE>
+QR_INLINE void one_matrix(block_ctx<T> &x, const qr_args_t &a, int64_t b)
 {
     x.b = b;
     x.bad = false;
@@ -256,7 +258,7 @@ template <class T> QR_INLINE void one_matrix(block_ctx<T> &x, const qr_args_t &a
     nonfinite = qr_any(x, nonfinite);
     bool spoiled = nonfinite;
     if (!nonfinite) {
-        factor_matrix(x, x.size > 1 && !(a.variant & QR_NO_LOOKAHEAD));
+        factor_matrix<T, BASELINE>(x, x.size > 1 && !(a.variant & QR_NO_LOOKAHEAD));
         x.bad = !store(x) || x.bad;
         spoiled = qr_any(x, x.bad || !good);
         if (!spoiled && x.t == QR_T_LATE)
@@ -317,8 +319,8 @@ template <class T> QR_INLINE block_ctx<T> context(const qr_args_t &a, block_shar
     return x;
 }
 
-template <class T>
-SIMT_KERNEL(qr_block, SIMT_BOUNDS(32 * QR_WARPS, sizeof(T) == 16 ? 1 : 2), a, qr_args_t)
+template <class T, bool BASELINE>
+SIMT_KERNEL(qr_block, SIMT_BOUNDS(32 * QR_WARPS, sizeof(T) == 16 || BASELINE ? 1 : 2), a, qr_args_t)
 {
     SIMT_SHARED(s, block_shared<T>);
     block_ctx<T> x = context<T>(a, s);
@@ -334,7 +336,7 @@ SIMT_KERNEL(qr_block, SIMT_BOUNDS(32 * QR_WARPS, sizeof(T) == 16 ? 1 : 2), a, qr
         simt_cluster_sync(); /* redundant on the CPU alone: all blocks of a cluster begin at once */
     int64_t b = -1;
     while ((b = next_matrix(x, a, b)) < a.count)
-        one_matrix(x, a, b);
+        one_matrix<T, BASELINE>(x, a, b);
 }
 
 template <class T>
@@ -344,7 +346,9 @@ static gb10_status_t go(const simt_launch_t *how, const qr_args_t *a, gb10_error
                       sizeof(warp_shared_t<T>) <= QR_WARP_BYTES(sizeof(T), QR_WIDTH(T)) &&
                       sizeof(tblock_shared<T>) <= QR_T_BYTES(sizeof(T), QR_WIDTH(T)),
                   "qr_layout");
-    return simt_launch(how, qr_block<T>, a, err);
+    return simt_launch(
+        how, a->variant & (QR_THREE_STAGE | QR_NAIVE) ? qr_block<T, true> : qr_block<T, false>, a,
+        err);
 }
 
 gb10_status_t qr_block_launch(gb10_dtype_t dtype, const simt_launch_t *how, const qr_args_t *a,

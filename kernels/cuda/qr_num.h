@@ -153,6 +153,8 @@ template <class T> QR_INLINE T qr_conj(T x)
 {
     return qr_make<T>(qr_re(x), -qr_im(x));
 }
+/* Of a factor, never of a sum: compilers make -a b - c of -(a b + c), where a zero may have the
+ * other sign. */
 template <class T> QR_INLINE T qr_neg(T x)
 {
     return qr_make<T>(-qr_re(x), -qr_im(x));

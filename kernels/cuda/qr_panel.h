@@ -149,7 +149,7 @@ QR_INLINE void qr_extend_t(const block_ctx<T> &x, const qr_panel<T> &q, int j, T
     if (x.lane < W)
         q.t[j * W + x.lane] = x.lane > j    ? qr_zero<T>()
                               : x.lane == j ? tau
-                                            : qr_neg(qr_mul(tau, sum));
+                                            : qr_mul(qr_neg(tau), sum);
 }
 
 /* What warp 0 does beside: row j of R to the outputs, the unit row of V in its place, tau, T. */
@@ -195,7 +195,7 @@ template <class T> QR_INLINE void qr_factor_panel(block_ctx<T> &x, const qr_pane
             h = qr_look_again(x, q, j, alpha, c, &dot);
         else
             h = qr_reflect<T>(alpha, square, 1, last && qr_im(alpha) == 0);
-        const T w = qr_cmac(h.scale, dot, head), y = qr_neg(qr_mul(qr_conj(h.tau), w));
+        const T w = qr_cmac(h.scale, dot, head), y = qr_mul(qr_neg(qr_conj(h.tau)), w);
         if (x.lane < W)
             x.own->z[c] = c > j ? qr_mul(h.scale, y) : qr_zero<T>();
         __syncwarp();

@@ -62,9 +62,9 @@ template <class T, int ADJOINT> QR_INLINE void qr_times_t(const block_ctx<T> &x,
         const int l = e / W, col = e % W;
         T sum = qr_zero<T>();
         for (int q = ADJOINT ? 0 : l; q < (ADJOINT ? l + 1 : W); q++)
-            sum = ADJOINT ? qr_cmac(t[l * W + q], x.s->sum[q * W + col], sum)
-                          : qr_mac(t[q * W + l], x.s->sum[q * W + col], sum);
-        x.s->y[e] = qr_neg(sum);
+            sum = qr_mac(qr_neg(ADJOINT ? qr_conj(t[l * W + q]) : t[q * W + l]),
+                         x.s->sum[q * W + col], sum);
+        x.s->y[e] = sum;
     }
 }
 
@@ -131,8 +131,9 @@ template <class T> QR_INLINE void qr_block_t(const block_ctx<T> &x, const T *v, 
         const int row = e / W, col = e % W;
         T sum = qr_zero<T>();
         for (int q = row; q < before; q++)
-            sum = qr_mac(block[q * QR_T_BLOCK + row], block[(before + col) * QR_T_BLOCK + q], sum);
-        x.tb->cross[e] = qr_neg(sum);
+            sum = qr_mac(qr_neg(block[q * QR_T_BLOCK + row]),
+                         block[(before + col) * QR_T_BLOCK + q], sum);
+        x.tb->cross[e] = sum;
     }
     __syncthreads();
     for (int e = x.tid; e < rows * W; e += x.threads) {

@@ -103,7 +103,7 @@ QR_INLINE void extend_t(const warp_lane<T, M, G> &l, int j, T tau, T w)
         if (l.col >= p && l.col <= q)
             sum = qr_mac(l.t[q * (G + 1) + l.col], qr_conj(l.w[j % 2][q]), sum);
     if (l.col >= p && l.col <= j)
-        l.t[j * (G + 1) + l.col] = l.col == j ? tau : qr_neg(qr_mul(tau, sum));
+        l.t[j * (G + 1) + l.col] = l.col == j ? tau : qr_mul(qr_neg(tau), sum);
 }
 
 /* All reflectors of the matrix in r; returns tau of the lane's column. */
@@ -121,7 +121,7 @@ template <class T, int M, int G> QR_INLINE T factor(const warp_lane<T, M, G> &l,
             h = look_again(l, r, j, needed, alpha, square, &dot);
         else
             h = qr_reflect<T>(alpha, square, 1, last && qr_im(alpha) == 0);
-        const T w = qr_cmac(h.scale, dot, head), y = qr_neg(qr_mul(qr_conj(h.tau), w));
+        const T w = qr_cmac(h.scale, dot, head), y = qr_mul(qr_neg(qr_conj(h.tau)), w);
         const T z = l.col > j ? qr_mul(h.scale, y) : qr_zero<T>();
         FOR_ROWS(i, j, l.m)
         {
