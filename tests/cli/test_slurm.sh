@@ -65,12 +65,18 @@ sinfo -h -o %t 2>err.txt | grep -q idle ||
     { tail -n 3 slurmctld.log slurmd.log; echo "Slurm does not start here"; exit 77; }
 
 export FUGU_JOBS=$jobs FUGU_MPIRUN="mpirun -n 2 --bind-to none" FUGU_OPTIONS="--threads 1"
-# ended JOB: waits, and puts a job that was queued again at the front
+# ended JOB: waits, and puts a job that was queued again at the front: after a while, as slurmd
+# refuses a job's new start in the second in which it ended the old one (credential revoked).
 ended() {
+    local queued=0
     for _ in $(seq 1500); do
         state=$(scontrol -o show job "$1" | sed -n 's/.*JobState=\([A-Z]*\).*/\1/p')
-        case $state in COMPLETED | FAILED | TIMEOUT | CANCELLED | NODE_FAIL) return ;; esac
-        [ "$state" != PENDING ] || scontrol update JobId="$1" StartTime=now 2>/dev/null
+        case $state in
+        COMPLETED | FAILED | TIMEOUT | CANCELLED | NODE_FAIL) return ;;
+        PENDING) queued=$((queued + 1)) ;;
+        *) queued=0 ;;
+        esac
+        [ "$queued" -lt 15 ] || scontrol update JobId="$1" StartTime=now 2>/dev/null
         sleep 0.2
     done
 }
