@@ -144,18 +144,19 @@ static void N(syrk_pack_run)(const N(syrk_t) * q, const REAL *A, int64_t rs, int
 {
     const int64_t depth = min64(SYRK_DEPTH, q->k - l0);
     for (int64_t p = 0; p * VL < q->n; p++) {
-        REAL *x = q->P + l0 / SYRK_DEPTH * q->run + p * q->panel, *y = x + q->plane;
+        REAL *x = q->P + l0 / SYRK_DEPTH * q->run + p * q->panel;
         const int64_t rows = min64(VL, q->n - p * VL);
         N(syrk_pack_rows)(q, x, A + p * VL * rs + l0 * cs, rs, cs, rows, depth);
         for (int64_t e = 0; e < depth * VL; e += VL) {
-            const vec_t re = load(x + e), im = CPLX ? load(y + e) : re;
-            (void)im;
+            const vec_t re = load(x + e);
             N(syrk_look)(top, re);
             if (CPLX) {
+                REAL *y = x + q->plane + e;
+                const vec_t im = load(y);
                 N(syrk_look)(top, im);
-                keep(y + q->plane + e, re + im);
+                keep(y + q->plane, re + im);
                 if (q->hermitian)
-                    keep(y + 2 * q->plane + e, re - im);
+                    keep(y + 2 * q->plane, re - im);
             }
         }
     }
