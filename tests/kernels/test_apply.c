@@ -48,6 +48,17 @@ static dense_t product(dense_t a, bool adjoint, dense_t b)
     return c;
 }
 
+static dense_t adjoint(dense_t a)
+{
+    dense_t d = dense_new(a.n, a.m);
+    for (int64_t e = 0; e < a.m * a.n; e++) {
+        double *p = &d.x[2 * (e % a.n * a.m + e / a.n)];
+        p[0] = a.x[2 * e];
+        p[1] = -a.x[2 * e + 1];
+    }
+    return d;
+}
+
 static dense_t identity(int64_t m, int64_t n)
 {
     dense_t d = dense_new(m, n);
@@ -121,10 +132,16 @@ static const batch_shape_t shapes[] = {
     {.m = 2, .n = 5, .count = 3, .nb = 1},     {.m = 9, .n = 9, .count = 5, .nb = 4},
     {.m = 33, .n = 20, .count = 9, .nb = 32},  {.m = 40, .n = 40, .count = 2, .nb = 16},
     {.m = 70, .n = 65, .count = 2, .nb = 32},  {.m = 64, .n = 100, .count = 1, .nb = 48},
-    {.m = 200, .n = 30, .count = 1, .nb = 8},  {.m = 150, .n = 140, .count = 1, .nb = 32},
+    {.m = 160, .n = 30, .count = 1, .nb = 8},  {.m = 150, .n = 140, .count = 1, .nb = 32},
     {.m = 600, .n = 21, .count = 1, .nb = 12},
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+/* The checks multiply with the whole m x m Q. */
+static bool skips(int s)
+{
+    return batch_skips(shapes[s].m / 8, shapes[s].m / 8);
+}
 
 static batch_t *factored(gb10_handle_t *handle, int s, int dtype)
 {
@@ -167,7 +184,7 @@ Test(apply, form_q)
     const char *name;
     FOR_BACKENDS(handle, name)
     for (int dtype = 0; dtype < GB10_DTYPES; dtype++)
-        for (int s = 0; s < SHAPES; s++)
+        for (int s = 0; s < SHAPES && !skips(s); s++)
             for (int width = 0; width < 3; width++) {
                 batch_t *t = factored(handle, s, dtype);
                 int64_t m = t->shape.m, k = t->k;
@@ -216,19 +233,14 @@ static void check_apply(gb10_handle_t *handle, const char *name, batch_t *t, cha
         before[b] = dense_view(&C, b);
     cr_assert(gb10_apply_q(handle, &args) == GB10_OK, "%s", gb10_last_error(handle)->message);
     for (int64_t b = 0; b < t->shape.count; b++) {
-        dense_t q = dense_view(&Q, b), wanted;
-        if (left)
-            wanted = product(q, trans != 'N', before[b]);
-        else { /* Q or Q^H from the right, by a product with an explicit Q^H */
-            dense_t one = identity(m, m), adjoint = product(q, true, one);
-            wanted = product(before[b], false, trans == 'N' ? q : adjoint);
-            free(one.x);
-            free(adjoint.x);
-        }
+        dense_t q = dense_view(&Q, b), qh = adjoint(q);
+        dense_t wanted = left ? product(q, trans != 'N', before[b])
+                              : product(before[b], false, trans == 'N' ? q : qh);
         double size = norm(before[b]), error = distance(dense_view(&C, b), wanted);
         cr_expect(error <= 60 * u * size, "%s: %s: side %c trans %c c %d: off by %g u", name,
                   t->text, side, trans, (int)c, error / size / u);
         free(q.x);
+        free(qh.x);
         free(before[b].x);
     }
     free(before);
@@ -242,7 +254,7 @@ Test(apply, apply_q)
     const char *name;
     FOR_BACKENDS(handle, name)
     for (int dtype = 0; dtype < GB10_DTYPES; dtype++)
-        for (int s = 0; s < SHAPES; s++) {
+        for (int s = 0; s < SHAPES && !skips(s); s++) {
             batch_t *t = factored(handle, s, dtype);
             for (int way = 0; way < 6; way++) {
                 char trans = "NCT"[way % 3];

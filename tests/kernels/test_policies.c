@@ -140,12 +140,13 @@ Test(policies, bad_matrices_stay_alone)
 {
     static const int64_t shapes[][2] = {{3, 3}, {8, 8}, {17, 12}, {40, 33}, {70, 90}};
     const double nan = NAN, inf = INFINITY;
+    const int64_t every = batch_short() ? 4 : 1; /* still every kind of badness */
     gb10_handle_t *handle;
     const char *name;
     FOR_BACKENDS(handle, name)
     for (int dtype = 0; dtype < GB10_DTYPES; dtype++)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-            for (int64_t where = 0; where < 9; where++) {
+            for (int64_t where = every > 1 ? s % 2 : 0; where < 9; where += every) {
                 batch_shape_t shape = {.dtype = (gb10_dtype_t)dtype,
                                        .m = shapes[s][0],
                                        .n = shapes[s][1],

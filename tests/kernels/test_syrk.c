@@ -367,7 +367,7 @@ Test(syrk, case_table)
         }
         fclose(f);
         printf("%s: %d cases, %d left out for their size\n", backend, cases, left_out);
-        cr_expect(cases > (getenv("FUGU_TEST_SHORT") ? 200 : 1000), "%s: %d cases", backend, cases);
+        cr_expect(cases > (batch_short() ? 200 : 1000), "%s: %d cases", backend, cases);
     }
 }
 

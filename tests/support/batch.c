@@ -240,10 +240,15 @@ uint64_t batch_seed(void)
     return text ? strtoull(text, NULL, 10) : 20250301;
 }
 
-bool batch_skips(int64_t m, int64_t n)
+bool batch_short(void)
 {
     const char *text = getenv("FUGU_TEST_SHORT");
-    return text && *text && m * n * (m < n ? m : n) > 8000;
+    return text && *text;
+}
+
+bool batch_skips(int64_t m, int64_t n)
+{
+    return batch_short() && m * n * (m < n ? m : n) > 8000;
 }
 
 bool batch_long(void)

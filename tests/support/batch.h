@@ -60,8 +60,9 @@ bool batch_all_nan(const batch_t *batch, int buffer, int64_t b);
 uint64_t batch_seed(void);
 bool batch_long(void);
 
-/* True for a shape that FUGU_TEST_SHORT leaves out (emulated processors: m n min(m, n) > 8,000).
- */
+/* FUGU_TEST_SHORT is set: emulated processors and sanitizers, where a test takes fewer cases and
+ * leaves out the shapes that batch_skips: m n min(m, n) > 8,000. */
+bool batch_short(void);
 bool batch_skips(int64_t m, int64_t n);
 
 /* A handle on the i-th backend that is usable, *name set; NULL past the end. FUGU_TEST_BACKEND: on
